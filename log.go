@@ -107,6 +107,13 @@ type Append struct {
 	Producer  *Producer // makes a repeated append harmless; nil for no producer
 	StreamSeq string    // must be above (bytewise) the StreamSeq of every earlier append; "" for none
 
+	// Parts joins several appends, so that they cost one commit: each part is that many
+	// of Events, at least one. The first part has the sequence number of Producer, and
+	// each later part the next one. If the first part is a duplicate, nothing is
+	// appended, also not the later parts; [Appended.Seq] says which are duplicates. Nil
+	// for one append. It goes with neither Chunks nor Close.
+	Parts []int
+
 	// Check, if not nil, is called after all other checks, on the goroutine that
 	// writes, with a copy of the session as it is. To refuse the append it
 	// returns an error, which Append returns. It must be quick and must not call
@@ -132,6 +139,7 @@ type Appended struct {
 	Closed    bool  // the session is closed now
 	Duplicate bool  // nothing was appended, because it was appended before
 	Seq       int64 // highest sequence number accepted from the producer, if there is one
+	Parts     []int // number of records of each part, see [Append.Parts]; nil for none, and for a duplicate
 }
 
 // A Range asks for records.

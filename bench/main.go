@@ -69,6 +69,9 @@ func run(ctx context.Context, o options) error {
 	if err := measureDeck(ctx, o, r); err != nil {
 		return err
 	}
+	if err := measureSockets(ctx, o, r); err != nil {
+		return err
+	}
 	if r.wants("views:") {
 		if err := measureViews(ctx, r); err != nil {
 			return err

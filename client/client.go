@@ -175,12 +175,8 @@ func (c *Client) sendOnce(ctx context.Context, method, path string, r *request, 
 	for _, a := range accept {
 		req.Header.Add("Accept", a)
 	}
-	for _, f := range c.headers {
-		more, err := f(ctx)
-		if err != nil {
-			return nil, headerError(err)
-		}
-		maps.Copy(req.Header, more)
+	if err := c.addHeaders(ctx, req.Header); err != nil {
+		return nil, err
 	}
 	resp, err := c.http.Do(req)
 	switch {
@@ -192,6 +188,18 @@ func (c *Client) sendOnce(ctx context.Context, method, path string, r *request, 
 		return nil, readError(resp)
 	}
 	return resp, nil
+}
+
+// addHeaders adds the headers of [WithHeader].
+func (c *Client) addHeaders(ctx context.Context, to http.Header) error {
+	for _, f := range c.headers {
+		more, err := f(ctx)
+		if err != nil {
+			return headerError(err)
+		}
+		maps.Copy(to, more)
+	}
+	return nil
 }
 
 // failed puts the error of a request without an answer into words.

@@ -78,6 +78,34 @@ func Example() {
 	// RUN_FINISHED tapedeck
 }
 
+// A writer does not wait for the answer to one append before it sends the next.
+func ExampleClient_NewWriter() {
+	ctx := context.Background()
+	url, stop := serve()
+	defer stop()
+	c, err := client.New(url)
+	if err != nil {
+		panic(err)
+	}
+	defer c.Close()
+	s, err := c.Create(ctx, api.NewSession{Title: "Measurements"})
+	if err != nil {
+		panic(err)
+	}
+	w := c.NewWriter(ctx, s.ID, client.WriterOptions{})
+	for range 1000 {
+		if _, err := w.Append(ctx, tapedeck.Event{Type: "acme.measured"}); err != nil {
+			panic(err)
+		}
+	}
+	fmt.Println(w.Close(ctx)) // everything is durable now
+	s, err = c.Session(ctx, s.ID)
+	fmt.Println(s.Head, err)
+	// Output:
+	// <nil>
+	// 1001 <nil>
+}
+
 // Views are Go structs, folded by the server as of any offset.
 func ExampleClient_Snapshot() {
 	ctx := context.Background()

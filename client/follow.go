@@ -71,14 +71,18 @@ func passing(err error) bool {
 	return false
 }
 
+// backOff returns how long to wait before the next connection.
+func backOff(attempt int) time.Duration {
+	return min(100*time.Millisecond<<min(attempt-1, 6), 5*time.Second)
+}
+
 func (f *follow) wait(ctx context.Context, err error) {
 	f.attempt++
 	if f.options.OnReconnect != nil {
 		f.options.OnReconnect(f.attempt, err)
 	}
-	d := min(100*time.Millisecond<<min(f.attempt-1, 6), 5*time.Second)
 	select {
-	case <-time.After(d):
+	case <-time.After(backOff(f.attempt)):
 	case <-ctx.Done():
 	}
 	if f.options.Locate != nil {

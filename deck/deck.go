@@ -41,6 +41,7 @@ import (
 	"github.com/tapedeck/tapedeck/protocol/durable/subscription"
 	"github.com/tapedeck/tapedeck/protocol/rest"
 	"github.com/tapedeck/tapedeck/protocol/task"
+	"github.com/tapedeck/tapedeck/protocol/ws"
 	"github.com/tapedeck/tapedeck/search/indexer"
 	"github.com/tapedeck/tapedeck/server"
 	"github.com/tapedeck/tapedeck/store/sqlite"
@@ -253,6 +254,7 @@ func (d *Deck) newHandler() http.Handler {
 	tasks := task.New(task.Options{Sessions: d.hub, Views: d.views, Logger: o.Logger})
 	api := rest.New(rest.Options{
 		Verbs: d.engine, Sessions: d.hub, Views: d.views, Contexts: instance.New(d.engine, d.views), Search: d.search, Task: tasks,
+		Socket:    ws.New(ws.Options{Sessions: d.hub, Verbs: d.engine, Views: d.views, Logger: o.Logger}),
 		MaxAppend: o.MaxBody, MaxEvents: o.MaxEvents, Logger: o.Logger,
 	})
 	return server.New(server.Options{

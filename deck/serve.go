@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 
+	"github.com/tapedeck/tapedeck/protocol/rest"
 	"github.com/tapedeck/tapedeck/server"
 )
 
@@ -44,15 +45,15 @@ func (s *Server) shutdown(ctx context.Context) error {
 	return nil
 }
 
-// cutOff ends the GET requests when the deck closes: a stream does not end by
-// itself. Every other request is answered, because its client wants to know
+// cutOff ends the GET requests and the open bodies when the deck closes: a stream does
+// not end by itself. Every other request is answered, because its client wants to know
 // whether it was done.
 func (d *Deck) cutOff(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodGet {
-			ctx, cancel := context.WithCancel(r.Context())
-			defer cancel()
-			defer context.AfterFunc(d.streams, cancel)()
+		if r.Method == http.MethodGet || rest.IsOpen(r) {
+			ctx, cancel := context.WithCancelCause(r.Context())
+			defer cancel(nil)
+			defer context.AfterFunc(d.streams, func() { cancel(http.ErrServerClosed) })()
 			r = r.WithContext(ctx)
 		}
 		next.ServeHTTP(w, r)

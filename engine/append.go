@@ -178,15 +178,15 @@ const maxTries = 50
 
 // write normalizes events, checks their order and appends them.
 func (e *Engine) write(ctx context.Context, a tapedeck.Append, g guard) (tapedeck.Appended, error) {
-	given, closes := a.Events, a.Close
+	given, parts, closes := a.Events, a.Parts, a.Close
 	for range maxTries {
 		l, v, err := e.current(ctx, a.Session)
 		if err != nil {
 			return tapedeck.Appended{}, err
 		}
-		t := formAttempt(v, given)
+		t := formAttempt(v, given, parts)
 		var advanced atomic.Bool // the store may still call Check after ctx is done
-		a.Events = t.events
+		a.Events, a.Parts = t.events, t.parts
 		a.Check = func(s *tapedeck.Session) error {
 			err := mayEnter(s, t, g)
 			if err == nil {

@@ -47,6 +47,29 @@ func TestAppendBringsIntoForm(t *testing.T) {
 	})
 }
 
+// TestAppendParts: the parts of an append have the sizes of the events that they become.
+func TestAppendParts(t *testing.T) {
+	w := newWorld(t, silent)
+	w.create("s")
+	chunk := func(id string) tapedeck.Event {
+		return tapedeck.Event{Type: "TEXT_MESSAGE_CHUNK", Data: json.RawMessage(`{"messageId":"` + id + `","delta":"hi"}`)}
+	}
+	a := tapedeck.Append{Session: "s", Producer: &tapedeck.Producer{ID: "p"}, Parts: []int{1, 2, 1}, Events: []tapedeck.Event{
+		{Type: "RUN_STARTED", Data: json.RawMessage(`{"runId":"r"}`)}, chunk("m"), chunk("m2"), {Type: "RUN_FINISHED"},
+	}}
+	done, err := w.Append(w.Context(), a)
+	w.must(err)
+	if got := fmt.Sprint(done.Parts, done.First, done.Next, done.Seq); got != "[1 5 2] 1 9 2" {
+		t.Errorf("the parts are %s", got)
+	}
+	for _, parts := range [][]int{{5}, {1, -1}, {2, 1}, {1, 2, 2}} {
+		a.Parts, a.Producer = parts, nil
+		if _, err := w.Append(w.Context(), a); tapedeck.KindOf(err) != tapedeck.Invalid {
+			t.Errorf("parts %v: %v", parts, err)
+		}
+	}
+}
+
 func TestAppendRefusals(t *testing.T) {
 	w := newWorld(t, silent, func(o *engine.Options) { o.MaxEvents = 3 })
 	w.create("s")

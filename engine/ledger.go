@@ -83,17 +83,40 @@ func (l *ledger) advance(s *tapedeck.Session, t *attempt, closes bool) error {
 type attempt struct {
 	given  []tapedeck.Event
 	events []tapedeck.Event // in the form of the log; a copy of given if err is set
+	parts  []int            // how many of events each part has, see [tapedeck.Append.Parts]; nil for no parts
 	err    error            // why they have no such form. The writer reports it, because a repetition by a producer is no error
 	before *order.Verifier  // the ledger's verifier when they were formed
 	after  *order.Verifier  // a copy of before, advanced by the events
 }
 
-func formAttempt(seen *order.Verifier, given []tapedeck.Event) *attempt {
+func formAttempt(seen *order.Verifier, given []tapedeck.Event, parts []int) *attempt {
 	t := &attempt{given: given, before: seen, after: seen.Clone()}
-	if t.events, t.err = t.after.Accept(given); t.err != nil {
-		t.events = slices.Clone(given)
+	if len(parts) > 0 {
+		t.events, t.parts, t.err = acceptParts(t.after, given, parts)
+	} else {
+		t.events, t.err = t.after.Accept(given)
+	}
+	if t.err != nil {
+		t.events, t.parts = slices.Clone(given), parts
 	}
 	return t
+}
+
+// acceptParts is Accept for an append of several parts: one event may become none or
+// several, so the sizes of the parts may change.
+func acceptParts(v *order.Verifier, given []tapedeck.Event, parts []int) (events []tapedeck.Event, sizes []int, err error) {
+	events, sizes = make([]tapedeck.Event, 0, len(given)), make([]int, len(parts))
+	for i, n := range parts {
+		if n < 0 || n > len(given) {
+			return nil, nil, tapedeck.Errorf(tapedeck.Invalid, "the parts of the append do not fit its events")
+		}
+		part, err := v.Accept(given[:n])
+		if err != nil {
+			return nil, nil, err
+		}
+		events, given, sizes[i] = append(events, part...), given[n:], len(part)
+	}
+	return events, sizes, nil
 }
 
 func addEvents(v *order.Verifier, events []tapedeck.Event) error {

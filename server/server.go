@@ -94,7 +94,7 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer f.recovered(r)
 	switch {
 	case f.guard(w, r): // it is answered
-	case intake.HasBody(r):
+	case intake.Counts(r):
 		f.bodies.Serve(w, r, f.handlerFor(r.URL, f.mux), f.fail)
 	default:
 		f.handlerFor(r.URL, f.mux).ServeHTTP(w, r)

@@ -35,7 +35,36 @@ func CheckAppend(a *tapedeck.Append) error {
 			return tapedeck.Errorf(tapedeck.Invalid, "producer %q has a negative epoch or sequence", p.ID)
 		}
 	}
+	return checkParts(a)
+}
+
+func checkParts(a *tapedeck.Append) error {
+	if len(a.Parts) == 0 {
+		return nil
+	}
+	left := len(a.Events)
+	for _, n := range a.Parts {
+		if n < 1 || n > left {
+			left = -1
+			break
+		}
+		left -= n
+	}
+	if left != 0 || len(a.Chunks) > 0 || a.Close {
+		return tapedeck.Errorf(tapedeck.Invalid, "the parts of the append do not fit its %d events", len(a.Events))
+	}
 	return nil
+}
+
+// Accepted returns the state of the producer of an append that was written at the offsets
+// from first up to, but without, next. The newest append is the last part.
+func Accepted(a *tapedeck.Append, first, next int64) ProducerState {
+	s := ProducerState{Epoch: a.Producer.Epoch, Seq: a.Producer.Seq, First: first, Next: next}
+	if n := len(a.Parts); n > 0 {
+		s.Seq += int64(n - 1)
+		s.First = next - int64(a.Parts[n-1])
+	}
+	return s
 }
 
 // DecideAppend decides a valid append to session s: the store writes it (no error,

@@ -257,7 +257,8 @@ func (d *description) extend(r *rest.Route, op *operation) {
 			typeJSON:  {Schema: &schema{AnyOf: []*schema{one, {Type: "array", Items: one}}}},
 			typeLines: {Schema: &schema{Type: "string", Description: "One NewEvent per line."}},
 		}}
-		answer.Headers = etag("The next offset.")
+		answer.Headers = etag("The next offset. Absent from an answer line by line.")
+		answer.Content[typeLines] = media{Schema: &schema{Type: "string", Description: "One ack or error per line of the body, if Accept asks for it. The body may stay open."}}
 		for _, h := range [][2]string{
 			{"If-Match", "Append only if this is the next offset."}, {"Producer-Id", "The producer, for safe repetitions."},
 			{"Producer-Epoch", "How often the producer has started before, from 0."}, {"Producer-Seq", "The number of the append since that start, from 0."},

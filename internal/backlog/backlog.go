@@ -7,6 +7,7 @@ package backlog
 import (
 	"bufio"
 	"context"
+	"sync"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/hangup"
@@ -20,6 +21,7 @@ type Records struct {
 	ctx   context.Context
 	again func(offset int64) (tapedeck.Record, error)
 
+	mu      sync.Mutex // a write of another goroutine may call drop
 	n       int
 	list    []tapedeck.Record // nil after the records were dropped
 	offsets []int64           // after that: their offsets, nil if these are consecutive
@@ -47,7 +49,11 @@ func Of(ctx context.Context, list []tapedeck.Record, again func(offset int64) (t
 // Hold takes over the pass of a large record of the list, and leaves it as soon as the
 // record is dropped or written.
 func (r *Records) Hold(p *Pass) *Records {
-	r.pass = p
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.pass = p; r.list == nil { // dropped meanwhile
+		p.Leave()
+	}
 	return r
 }
 
@@ -70,6 +76,12 @@ func (r *Records) Len() int { return r.n }
 
 // Offset returns the offset of a record.
 func (r *Records) Offset(i int) int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.offset(i)
+}
+
+func (r *Records) offset(i int) int64 {
 	switch {
 	case r.list != nil:
 		return r.list[i].Offset
@@ -81,15 +93,23 @@ func (r *Records) Offset(i int) int64 {
 
 // Done ends the use of the records.
 func (r *Records) Done() {
-	r.pass.Leave()
 	if r.watched {
 		hangup.Stalled(r.ctx, nil)
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.pass.Leave()
 }
 
 // drop drops the records from memory. It is called during a write that waits for the
 // client.
 func (r *Records) drop() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.dropLocked()
+}
+
+func (r *Records) dropLocked() {
 	if r.list != nil {
 		r.first = r.list[0].Offset
 		if r.list[r.n-1].Offset-r.first != int64(r.n-1) {
@@ -106,14 +126,16 @@ func (r *Records) drop() {
 // data returns the bytes of a record. The caller must not keep them during a write that
 // may wait.
 func (r *Records) data(i int) ([]byte, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	switch {
 	case r.list != nil:
 		return r.list[i].Data, nil
 	case r.rereadAt == i:
 		return r.reread.Data, nil
 	}
-	offset := r.Offset(i)
-	r.drop() // the record before, so that only one is in memory
+	offset := r.offset(i)
+	r.dropLocked() // the record before, so that only one is in memory
 	rec, err := r.again(offset)
 	if err == nil && len(rec.Data) > large && hangup.Notices(r.ctx) {
 		rec, r.pass, err = processGate.enter(r.ctx, rec, r.again)
@@ -159,14 +181,21 @@ func (r *Records) Write(w *bufio.Writer, i, grow int, write func(piece []byte)) 
 			if err := w.Flush(); err != nil {
 				return err
 			}
-			if r.watched && r.pass.overdue() {
-				r.drop()
-			}
+			r.dropOverdue()
 			continue
 		}
 		n := min(room, left)
 		write(data[done : done+n])
 		done += n
+	}
+}
+
+// dropOverdue drops the record if others wait for its memory.
+func (r *Records) dropOverdue() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.watched && r.pass.overdue() {
+		r.dropLocked()
 	}
 }
 

@@ -44,9 +44,11 @@ type conn struct {
 	*net.TCPConn
 	ignored atomic.Bool // from the call of Ignore until something is written
 
-	// Only the goroutine of the handler writes and uses the next two fields.
-	deadline time.Time // the deadline of writes
-	stalled  func()    // see [Stalled]
+	deadline time.Time // the deadline of writes; writes come one at a time
+
+	// See [Stalled]. A WebSocket answers a ping on another goroutine than the one that
+	// sends events, so this is atomic.
+	stalled atomic.Pointer[func()]
 
 	listener *listener
 	closed   atomic.Bool

@@ -25,11 +25,15 @@ const (
 )
 
 // Stalled calls f once when a write to the client of ctx has waited for a moment, so
-// that the handler can free memory. The write of the handler calls f and then continues
-// to wait. A nil f ends this. Outside of [Serve], Stalled does nothing.
+// that the handler can free memory. The write calls f, on its goroutine, and then
+// continues to wait. A nil f ends this. Outside of [Serve], Stalled does nothing.
 func Stalled(ctx context.Context, f func()) {
 	if c, ok := ctx.Value(connKey{}).(*conn); ok {
-		c.stalled = f
+		if f == nil {
+			c.stalled.Store(nil)
+		} else {
+			c.stalled.Store(&f)
+		}
 	}
 }
 
@@ -55,7 +59,7 @@ func (c *conn) Write(b []byte) (int, error) {
 }
 
 func (c *conn) writeSlice(b []byte) (int, error) {
-	if c.stalled == nil {
+	if c.stalled.Load() == nil {
 		return c.writeInTime(b)
 	}
 	_ = c.SetWriteDeadline(time.Now().Add(c.listener.stallAfter)) // fails only for a closed connection, as does the write
@@ -63,9 +67,8 @@ func (c *conn) writeSlice(b []byte) (int, error) {
 	if !errors.Is(err, os.ErrDeadlineExceeded) {
 		return n, err
 	}
-	if f := c.stalled; f != nil {
-		c.stalled = nil
-		f()
+	if f := c.stalled.Swap(nil); f != nil {
+		(*f)()
 	}
 	m, err := c.writeInTime(b[n:])
 	return n + m, err

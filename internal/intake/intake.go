@@ -5,6 +5,7 @@ package intake
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -53,12 +54,20 @@ func New(budget int64) *Gate {
 // Held returns how many bytes of bodies are in memory.
 func (g *Gate) Held() int64 { return g.held.Load() }
 
-// HasBody reports whether r has a body that must pass a gate.
-func HasBody(r *http.Request) bool { return r.Body != nil && r.Body != http.NoBody }
+// Counts reports whether r brings bytes that must pass a gate: a body, or the messages of
+// a connection that it upgrades.
+func Counts(r *http.Request) bool { return hasBody(r) || len(r.Header["Upgrade"]) > 0 }
+
+func hasBody(r *http.Request) bool { return r.Body != nil && r.Body != http.NoBody }
 
 // Serve calls next, and counts the body of r until next returns. A request with a
-// Content-Encoding is passed to refuse.
+// Content-Encoding is passed to refuse. Messages of an upgraded connection are counted
+// by their reader, see [ShareOf].
 func (g *Gate) Serve(w http.ResponseWriter, r *http.Request, next http.Handler, refuse func(http.ResponseWriter, *http.Request, error)) {
+	if !hasBody(r) {
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), gateKey{}, g)))
+		return
+	}
 	if err := checkEncoding(r.Header["Content-Encoding"]); err != nil {
 		refuse(w, r, err)
 		return
@@ -88,6 +97,7 @@ type body struct {
 	gate   *Gate
 	w      http.ResponseWriter
 	count  counting
+	open   bool // it may be silent between two lines
 	full   bool // there was no space for it in the budget
 	slow   bool // it arrived too slowly
 	read   int64
@@ -113,13 +123,26 @@ func ByLine(r *http.Request) {
 	}
 }
 
+// Open says that the body of r is read line by line, and that it stays open: its client
+// sends a line when it has one. A line that has begun must arrive in time.
+func Open(w http.ResponseWriter, r *http.Request) {
+	if b, ok := r.Body.(*body); ok {
+		b.count, b.open = countLine, true
+		return
+	}
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // not every ResponseWriter has deadlines
+}
+
 func (b *body) Read(p []byte) (int, error) {
 	if b.full {
 		return 0, errFull
 	}
+	if b.open {
+		b.awaitLine()
+	}
 	n, err := b.ReadCloser.Read(p)
 	if n > 0 {
-		if b.read += int64(n); b.read >= b.moveAt {
+		if b.read += int64(n); b.read >= b.moveAt && !b.open {
 			b.moveDeadline()
 		}
 		if !b.admit(p[:n]) {
@@ -177,6 +200,15 @@ func (b *body) moveDeadline() {
 	b.moveAt = b.read + step
 	allowed := Grace + time.Duration(b.read/Rate)*time.Second
 	_ = http.NewResponseController(b.w).SetReadDeadline(b.began.Add(allowed))
+}
+
+// awaitLine sets the deadline of the next read of an open body.
+func (b *body) awaitLine() {
+	deadline := time.Time{}
+	if b.held > 0 { // a part of a line
+		deadline = time.Now().Add(Grace)
+	}
+	_ = http.NewResponseController(b.w).SetReadDeadline(deadline)
 }
 
 // release returns what the body holds to the budget.

@@ -107,6 +107,13 @@ func Encode(e *tapedeck.Error) []byte {
 	return b.Bytes()
 }
 
+// Shown returns the error that the client of r may see, for a protocol that answers in a
+// form of its own. It logs the rest as [Write] does.
+func Shown(r *http.Request, err error, log *slog.Logger) *tapedeck.Error {
+	e, _ := Resolve(r, err, log)
+	return e
+}
+
 // Resolve returns the error that the client of r sees, and its status. It logs what
 // the client must not see, like [Write]. It is for protocols whose errors have a form of
 // their own.

@@ -20,8 +20,12 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// append appends the events in the body, all of them or none.
+// append appends the events in the body, all of them or none. Each line of an open body
+// is an append of its own.
 func (h *handler) append(w http.ResponseWriter, r *http.Request) error {
+	if IsOpen(r) {
+		_ = http.NewResponseController(w).EnableFullDuplex() // an answer, also an error, comes before the end of the body; without it, after the end
+	}
 	id, err := target(r)
 	if err != nil {
 		return err
@@ -32,6 +36,9 @@ func (h *handler) append(w http.ResponseWriter, r *http.Request) error {
 	}
 	if a.Producer, err = producer(r); err != nil {
 		return err
+	}
+	if IsOpen(r) {
+		return h.appendLines(w, r, a)
 	}
 	var conflict error
 	if a.Events, conflict, err = h.readEvents(w, r, id); err != nil {

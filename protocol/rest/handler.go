@@ -63,3 +63,12 @@ func (h *handler) serveTask(w http.ResponseWriter, r *http.Request) error {
 	h.Task.ServeHTTP(w, r)
 	return nil
 }
+
+// socket serves a WebSocket.
+func (h *handler) socket(w http.ResponseWriter, r *http.Request) error {
+	if h.Socket == nil {
+		return tapedeck.Errorf(tapedeck.Unsupported, "this server does not offer WebSockets")
+	}
+	h.Socket.ServeHTTP(w, r)
+	return nil
+}

@@ -28,6 +28,9 @@ type Options struct {
 	// format=task, and the history. Nil: the server does not offer this form.
 	Task http.Handler
 
+	// Socket serves the WebSockets. Nil: the server does not offer them.
+	Socket http.Handler
+
 	MaxBody   int64         // the largest body in bytes; 0 for 10 MiB
 	MaxAppend int64         // the largest body of an append in bytes; 0 for 64 MiB
 	MaxImport int64         // the largest import in bytes, which is read as it arrives; 0 for 4 GiB

@@ -167,6 +167,16 @@ func eventRoutes() []Route {
 			serve: (*handler).stream,
 		},
 		{
+			Method: http.MethodGet, Path: "/ws", Summary: "Open a WebSocket that reads and appends events of any session.",
+			Status: http.StatusSwitchingProtocols,
+			serve:  (*handler).socket,
+		},
+		{
+			Method: http.MethodGet, Path: "/sessions/{id}/ws", Summary: "Open a WebSocket of one session.",
+			Parameters: []string{"delta", "content"}, Status: http.StatusSwitchingProtocols,
+			serve: (*handler).socket,
+		},
+		{
 			Method: http.MethodPost, Path: "/sessions/{id}/presence", Summary: "Report who looks at a session, and where.",
 			Request: presenceRequest{}, Answer: api.Present{}, Status: http.StatusOK,
 			serve: (*handler).presence,

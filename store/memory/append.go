@@ -60,9 +60,11 @@ func (m *Store) write(l *log, a *tapedeck.Append, drafts []tapedeck.Draft, now t
 		if l.producers == nil {
 			l.producers = map[string]store.ProducerState{}
 		}
-		l.producers[p.ID] = store.ProducerState{Epoch: p.Epoch, Seq: p.Seq, First: done.First, Next: done.Next}
-		done.Seq = p.Seq
+		state := store.Accepted(a, done.First, done.Next)
+		l.producers[p.ID] = state
+		done.Seq = state.Seq
 	}
+	done.Parts = a.Parts
 	m.committed(tapedeck.Commit{Session: l.Session, Records: records, Erased: erased})
 	return done, nil
 }

@@ -107,13 +107,13 @@ func (t *appending) write(w *writer, st *state) error {
 	if t.StreamSeq != "" {
 		st.streamSeq = t.StreamSeq
 	}
-	t.done = tapedeck.Appended{First: first, Next: st.Head, Head: st.Head, Closed: st.Closed}
+	t.done = tapedeck.Appended{First: first, Next: st.Head, Head: st.Head, Closed: st.Closed, Parts: t.Parts}
 	p := t.Producer
 	if p == nil {
 		return nil
 	}
-	t.done.Seq = p.Seq
-	a := store.ProducerState{Epoch: p.Epoch, Seq: p.Seq, First: first, Next: st.Head}
+	a := store.Accepted(&t.Append, first, st.Head)
+	t.done.Seq = a.Seq
 	st.remember(p.ID, a)
 	return w.conn.exec(sqlAccept, st.Gen, p.ID, a.Epoch, a.Seq, a.First, a.Next)
 }

@@ -73,6 +73,7 @@ func Run(t *testing.T, open func(testing.TB) Store) {
 		{"envelope", testEnvelopes},
 		{"refusals", testRefusals},
 		{"producers", testProducers},
+		{"parts", testParts},
 		{"read", testRead},
 		{"create", testCreate},
 		{"list", testList},

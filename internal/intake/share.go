@@ -1,0 +1,51 @@
+package intake
+
+import (
+	"net/http"
+	"sync/atomic"
+)
+
+// A Share is a further part of the budget: of a connection that was upgraded and has
+// messages instead of a body, or of a body that stays open. Its methods may be called by
+// several goroutines.
+type Share struct {
+	gate *Gate // nil for no limit
+	held atomic.Int64
+}
+
+type gateKey struct{}
+
+// ShareOf returns a share for the connection of a request. Outside of [Gate.Serve] it
+// has no limit.
+func ShareOf(r *http.Request) *Share {
+	if b, ok := r.Body.(*body); ok {
+		return &Share{gate: b.gate}
+	}
+	g, _ := r.Context().Value(gateKey{}).(*Gate)
+	return &Share{gate: g}
+}
+
+// Take counts n more bytes. If the budget has no space for them, it counts nothing and
+// returns an error of kind [tapedeck.Unavailable].
+func (s *Share) Take(n int64) error {
+	if s.gate == nil {
+		return nil
+	}
+	held, limit := s.held.Add(n), s.gate.budget
+	if held > small {
+		limit -= limit / 4
+	}
+	if s.gate.held.Add(n) > limit {
+		s.Give(n)
+		return errFull
+	}
+	return nil
+}
+
+// Give returns n bytes to the budget.
+func (s *Share) Give(n int64) {
+	if s.gate != nil {
+		s.held.Add(-n)
+		s.gate.held.Add(-n)
+	}
+}

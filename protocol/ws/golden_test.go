@@ -1,0 +1,125 @@
+package ws_test
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
+)
+
+var update = flag.Bool("update", false, "write what the server sends into the conversations")
+
+// Each conversation begins with prose. "open NAME" opens a socket: its lines are a path
+// below /api/v1 and a subprotocol. "send NAME" sends its text as one message, and
+// "receive NAME" has what arrives until nothing happens any more. "request" is a request
+// without a WebSocket client. "append SESSION" appends events, one a line, each by itself.
+// "session" creates a session, and "stop" stops the server.
+// The clock stands still at the beginning of the year 2000.
+func TestConversations(t *testing.T) {
+	files, _ := filepath.Glob("testdata/*.txtar")
+	if len(files) == 0 {
+		t.Fatal("no conversations")
+	}
+	for _, path := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { converse(t, path) })
+		})
+	}
+}
+
+func converse(t *testing.T, path string) {
+	a, err := txtar.ParseFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t)
+	defer w.stop(t)
+	peers := make(map[string]*peer)
+	out := txtar.Archive{Comment: a.Comment}
+	for _, f := range a.Files {
+		verb, name, _ := strings.Cut(f.Name, " ")
+		text := strings.TrimSuffix(string(f.Data), "\n")
+		switch verb {
+		case "session":
+			if _, err := w.Create(t.Context(), api.NewSession{ID: text}); err != nil {
+				t.Fatal(err)
+			}
+		case "append":
+			for line := range strings.SplitSeq(text, "\n") {
+				var e tapedeck.Event
+				if err := json.Unmarshal([]byte(line), &e); err != nil {
+					t.Fatalf("%v in %s", err, line)
+				}
+				if _, err := w.Append(t.Context(), tapedeck.Append{Session: name, Events: []tapedeck.Event{e}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		case "open":
+			lines := strings.Split(text, "\n")
+			peers[name] = w.dial(t, lines[0], lines[1:]...)
+			defer func() { _ = peers[name].CloseNow() }()
+		case "send":
+			peers[name].send(t, text)
+		case "leave":
+			_ = peers[name].CloseNow()
+		case "request":
+			out.Files = append(out.Files, f, txtar.File{Name: "response", Data: []byte(w.ask(t, text+"\n\n"))})
+			continue
+		case "receive":
+			f.Data = []byte(generated.ReplaceAllString(inOrder(peers[name].received()), "${1}_…"))
+		case "response":
+			continue
+		default:
+			t.Fatalf("%s cannot be done", f.Name)
+		}
+		out.Files = append(out.Files, f)
+	}
+	got := txtar.Format(&out)
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(string(txtar.Format(a)), string(got)); diff != "" {
+		t.Errorf("%s(-want +got)\n%s", a.Comment, diff)
+	}
+}
+
+// generated are the ids that the server makes.
+var generated = regexp.MustCompile(`\b(inv|msg|call|clr|rew|req)_[0-9A-Za-z]{20,}`)
+
+// inOrder sorts what several goroutines of the server send: the answers to appends and the
+// errors of the socket, then the rest of each session.
+func inOrder(received string) string {
+	lines := strings.SplitAfter(received, "\n")
+	if lines[len(lines)-1] == "" {
+		lines = lines[:len(lines)-1]
+	}
+	rank := func(line string) string {
+		var f struct {
+			Type, Session string
+			Seq           *int
+		}
+		switch err := json.Unmarshal([]byte(line), &f); {
+		case err != nil:
+			return "~" // the close frame
+		case f.Seq != nil || f.Type == "error" && f.Session == "":
+			return ""
+		}
+		return "session " + f.Session
+	}
+	slices.SortStableFunc(lines, func(a, b string) int { return strings.Compare(rank(a), rank(b)) })
+	return strings.Join(lines, "")
+}

@@ -1,0 +1,178 @@
+// Package ws is the protocol adapter for WebSockets. It has two subprotocols: the native
+// tapedeck.v1, which reads and appends events of several sessions on one socket, and
+// tapedeck.replay.v1, in which the elements of a workflow have histories of their own.
+// docs/protocol/websocket.md describes them.
+//
+// The origin of a page is not checked here: package server does so for all protocols.
+package ws
+
+import (
+	"context"
+	"iter"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/internal/httpapi"
+	"github.com/tapedeck/tapedeck/internal/sse"
+	"github.com/tapedeck/tapedeck/view"
+)
+
+// Root is the path under which the handler expects to be mounted.
+const Root = httpapi.Root
+
+// The subprotocols.
+const (
+	Native = "tapedeck.v1"
+	Replay = "tapedeck.replay.v1"
+)
+
+// Options configure the handler. Sessions, Verbs and Views are required.
+type Options struct {
+	Sessions Sessions
+	Verbs    Verbs
+	Views    Views
+
+	Heartbeat time.Duration // a socket that is silent for this long sends a heartbeat; 0 for 15 s
+	Logger    *slog.Logger  // for errors that clients must not see; nil for none
+}
+
+// Sessions are the sessions and their events. [*hub.Hub] implements it.
+//
+// [*hub.Hub]: https://pkg.go.dev/github.com/tapedeck/tapedeck/hub#Hub
+type Sessions interface {
+	Head(ctx context.Context, session string) (tapedeck.Session, error)
+	Read(ctx context.Context, session string, r tapedeck.Range) (tapedeck.Page, error)
+	Follow(ctx context.Context, session string, o tapedeck.FollowOptions) iter.Seq2[tapedeck.Page, error]
+}
+
+// Verbs write to sessions.
+type Verbs interface {
+	Append(ctx context.Context, a tapedeck.Append) (tapedeck.Appended, error)
+	Clear(ctx context.Context, c api.Clear) (api.Rewound, error)
+}
+
+// Views show the conversation of a session.
+type Views interface {
+	Snapshot(ctx context.Context, session string, q view.Query) (view.Snapshot, error)
+}
+
+type handler struct {
+	Options
+	*httpapi.Mux
+}
+
+// New returns the handler. It expects the whole path, [Root] included.
+func New(o Options) http.Handler {
+	if o.Heartbeat <= 0 {
+		o.Heartbeat = sse.Heartbeat
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	h := &handler{o, httpapi.NewMux(o.Logger)}
+	h.Handle(http.MethodGet, "/ws", h.serve)
+	h.Handle(http.MethodGet, "/sessions/{id}/ws", h.serve)
+	return h
+}
+
+// serve accepts a socket and serves it until it is closed.
+func (h *handler) serve(w http.ResponseWriter, r *http.Request) error {
+	if err := checkUpgrade(w, r); err != nil {
+		return err
+	}
+	protocol, err := choose(r)
+	if err != nil {
+		return err
+	}
+	session, now := r.PathValue("id"), tapedeck.Session{}
+	if session != "" {
+		if _, err := httpapi.SessionID(r); err != nil {
+			return err
+		}
+		if now, err = h.Sessions.Head(r.Context(), session); err != nil {
+			return err
+		}
+	}
+	q := httpapi.ParseQuery(r, parameters[protocol]...)
+	o := replayOptions{
+		delta:   q.OneOf("delta", "true", "true", "false") == "true",
+		content: q.OneOf("content", "true", "true", "false") == "true",
+	}
+	switch {
+	case q.Err != nil:
+		return q.Err
+	case !o.delta && !o.content:
+		return tapedeck.Errorf(tapedeck.Invalid, "without delta and without content a text would have no words").WithHint("leave out one of the two parameters")
+	case protocol == Replay && session == "":
+		return tapedeck.Errorf(tapedeck.Invalid, "%s is spoken on the socket of a session", Replay).WithHint("open /api/v1/sessions/{id}/ws")
+	}
+	c, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{protocol}, InsecureSkipVerify: true}) // the origin was checked before
+	if err != nil {
+		h.Logger.Debug("a WebSocket was not accepted", "error", err)
+		return nil // it has been answered
+	}
+	s := newSocket(h, c, r, session)
+	if protocol == Replay {
+		s.serveReplay(o, now.Head) // as of the handshake: what the client does afterwards is live
+	} else {
+		s.serveNative()
+	}
+	return nil
+}
+
+// parameters are the parameters of the query of each subprotocol.
+var parameters = map[string][]string{Replay: {"delta", "content"}}
+
+// checkUpgrade returns an error unless the request opens a WebSocket.
+func checkUpgrade(w http.ResponseWriter, r *http.Request) error {
+	switch {
+	case !hasToken(r.Header["Connection"], "upgrade"), !hasToken(r.Header["Upgrade"], "websocket"):
+		w.Header().Set("Upgrade", "websocket")
+		return tapedeck.Errorf(tapedeck.Invalid, "this endpoint is for WebSockets").
+			WithHint("open it with a WebSocket client, or read the session at /api/v1/sessions/{id}/stream")
+	case r.Header.Get("Sec-Websocket-Version") != "13":
+		w.Header().Set("Sec-WebSocket-Version", "13")
+		return tapedeck.Errorf(tapedeck.Unsupported, "this server speaks version 13 of WebSocket")
+	case !r.ProtoAtLeast(1, 1), len(r.Header["Sec-Websocket-Key"]) != 1, len(r.Header.Get("Sec-Websocket-Key")) != 24:
+		return tapedeck.Errorf(tapedeck.Invalid, "the handshake of the WebSocket is malformed").WithHint("it needs HTTP/1.1 and one Sec-WebSocket-Key")
+	}
+	return nil
+}
+
+func hasToken(values []string, token string) bool {
+	return slices.ContainsFunc(tokens(values), func(t string) bool { return strings.EqualFold(t, token) })
+}
+
+func tokens(values []string) (list []string) {
+	for _, v := range values {
+		for t := range strings.SplitSeq(v, ",") {
+			if t = strings.TrimSpace(t); t != "" {
+				list = append(list, t)
+			}
+		}
+	}
+	return list
+}
+
+// choose returns the first subprotocol that the client offers and the server speaks, and
+// the native one if the client offers none.
+func choose(r *http.Request) (string, error) {
+	offered := tokens(r.Header["Sec-Websocket-Protocol"])
+	for _, name := range offered {
+		if name == Native || name == Replay {
+			return name, nil
+		}
+	}
+	if len(offered) == 0 {
+		return Native, nil
+	}
+	return "", tapedeck.Errorf(tapedeck.Unsupported, "this server speaks none of the subprotocols %.200q", offered).
+		WithHint("offer %s or %s", Native, Replay)
+}

@@ -1,0 +1,247 @@
+package ws_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/protocol/ws"
+)
+
+// say appends an event with a text to a session.
+func (w *world) say(t *testing.T, session, text string) {
+	t.Helper()
+	data, _ := json.Marshal(map[string]string{"text": text})
+	if _, err := w.Append(t.Context(), tapedeck.Append{Session: session, Events: []tapedeck.Event{{Type: "acme.said", Data: data}}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func within(t *testing.T, f func(t *testing.T, w *world)) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "s", "other")
+		defer w.stop(t)
+		f(t, w)
+	})
+}
+
+// TestStuckReader: a client that reads nothing slows nobody. It loses its socket after a
+// minute, and nothing else.
+func TestStuckReader(t *testing.T) {
+	for _, protocol := range []string{ws.Native, ws.Replay} {
+		within(t, func(t *testing.T, w *world) {
+			p := w.dial(t, "/sessions/s/ws", protocol)
+			defer func() { _ = p.CloseNow() }()
+			if protocol == ws.Native {
+				p.send(t, `{"type":"follow"}`)
+			}
+			p.received()
+			thaw := p.freeze()
+			begun := time.Now()
+			for i := range 200 {
+				w.say(t, "s", fmt.Sprint(i, strings.Repeat("x", 1000)))
+				e := tapedeck.Event{Type: "message.added", Thread: "thread_e", Data: json.RawMessage(`{"message":{"id":"m","role":"user","content":"hello"}}`)}
+				if _, err := w.Append(t.Context(), tapedeck.Append{Session: "s", Events: []tapedeck.Event{e}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if took := time.Since(begun); took > 0 {
+				t.Errorf("%s: the writer waited for %v", protocol, took)
+			}
+			time.Sleep(50 * time.Second)
+			synctest.Wait()
+			if n := w.Followers(); n != 1 {
+				t.Errorf("%s: after 50 s there are %d followers", protocol, n)
+			}
+			time.Sleep(20 * time.Second)
+			synctest.Wait()
+			if n := w.Followers(); n != 0 {
+				t.Errorf("%s: after 70 s there are %d followers", protocol, n)
+			}
+			thaw()
+			if got := p.received(); !strings.Contains(got, "close -1") {
+				t.Errorf("%s: the socket did not break: %.300s", protocol, got)
+			}
+		})
+	}
+}
+
+// TestSlowReader: a client that stalls for less than a minute gets everything.
+func TestSlowReader(t *testing.T) {
+	within(t, func(t *testing.T, w *world) {
+		p := w.dial(t, "/ws")
+		defer func() { _ = p.CloseNow() }()
+		p.send(t, `{"type":"follow","session":"s","from":1}`)
+		p.received()
+		thaw := p.freeze()
+		for i := range 300 {
+			w.say(t, "s", fmt.Sprint("number ", i, strings.Repeat("x", 1000)))
+		}
+		time.Sleep(50 * time.Second)
+		thaw()
+		got := p.received()
+		for i := range 300 {
+			at := strings.Index(got, fmt.Sprintf("number %dx", i))
+			if at < 0 {
+				t.Fatalf("number %d is missing", i)
+			}
+			got = got[at:]
+		}
+	})
+}
+
+// TestWriterWhoReadsNothing: the server stops reading from a client that does not read its
+// acknowledgements, and so bounds what it keeps.
+func TestWriterWhoReadsNothing(t *testing.T) {
+	within(t, func(t *testing.T, w *world) {
+		p := w.dial(t, "/sessions/s/ws")
+		defer func() { _ = p.CloseNow() }()
+		thaw := p.freeze()
+		const all = 200_000
+		sent, stopped := 0, make(chan struct{})
+		go func() {
+			defer close(stopped)
+			for sent < all {
+				var b strings.Builder
+				for range 1000 {
+					fmt.Fprintf(&b, `{"type":"append","seq":%d,"events":[{"type":"acme.said"}]}`+"\n", sent)
+					sent++
+				}
+				if p.Write(t.Context(), websocket.MessageText, []byte(b.String())) != nil {
+					return
+				}
+			}
+		}()
+		synctest.Wait()
+		if sent > 20_000 {
+			t.Errorf("%d appends were accepted without an answer", sent)
+		}
+		w.say(t, "other", "nobody waits")
+		time.Sleep(70 * time.Second)
+		synctest.Wait()
+		_ = p.CloseNow()
+		<-stopped
+		thaw()
+		s, err := w.Session("s").Info(t.Context())
+		if err != nil || s.Head < 2 || s.Head > 20_000 {
+			t.Errorf("the head is %d, %v", s.Head, err)
+		}
+	})
+}
+
+// TestLargeEvents: an event that is larger than a buffer arrives as it is.
+func TestLargeEvents(t *testing.T) {
+	within(t, func(t *testing.T, w *world) {
+		p := w.dial(t, "/sessions/s/ws")
+		defer func() { _ = p.CloseNow() }()
+		text := strings.Repeat("0123456789abcdef", 200_000)
+		w.say(t, "s", "before")
+		w.say(t, "s", text)
+		w.say(t, "s", "after")
+		p.send(t, `{"type":"follow","from":1,"types":["acme.said"]}`)
+		var n int
+		for line := range strings.Lines(p.received()) {
+			var f struct{ Event tapedeck.Event }
+			if err := json.Unmarshal([]byte(line), &f); err != nil {
+				t.Fatalf("%v in %.100s", err, line)
+			}
+			if strings.Contains(string(f.Event.Data), text) {
+				n++
+			}
+		}
+		if n != 1 {
+			t.Errorf("the large event arrived %d times", n)
+		}
+		large := `{"type":"append","seq":0,"events":[{"type":"acme.said","data":{"text":"` + text + `"}}]}`
+		p.send(t, large)
+		if got := p.received(); !strings.Contains(got, `"ack"`) {
+			t.Errorf("a large append: %.300s", got)
+		}
+	})
+}
+
+// TestBadMessages: a message that no frame can be read from ends the socket with an error
+// and a code.
+func TestBadMessages(t *testing.T) {
+	for _, protocol := range []string{ws.Native, ws.Replay} {
+		for want, send := range map[string]func(*testing.T, *peer){
+			"close 1003": func(t *testing.T, p *peer) { _ = p.Write(t.Context(), websocket.MessageBinary, []byte("x")) },
+			"close 1009": func(t *testing.T, p *peer) {
+				_ = p.Write(t.Context(), websocket.MessageText, []byte(strings.Repeat("x", 9<<20))) // the server closes the connection meanwhile
+			},
+			"close 1008": func(t *testing.T, p *peer) { p.send(t, `"x"`) },
+		} {
+			within(t, func(t *testing.T, w *world) {
+				p := w.dial(t, "/sessions/s/ws", protocol)
+				defer func() { _ = p.CloseNow() }()
+				go send(t, p)
+				synctest.Wait()
+				got := p.received()
+				if !strings.Contains(got, want) || !strings.Contains(got, `"type":"error"`) {
+					t.Errorf("%s: got %.300s, want an error and %s", protocol, got, want)
+				}
+				w.say(t, "s", "the server lives")
+			})
+		}
+	}
+}
+
+// TestLateMessage: a message that does not arrive in time ends the socket.
+func TestLateMessage(t *testing.T) {
+	within(t, func(t *testing.T, w *world) {
+		p := w.dial(t, "/sessions/s/ws")
+		defer func() { _ = p.CloseNow() }()
+		m, err := p.Writer(t.Context(), websocket.MessageText)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = m.Write([]byte(strings.Repeat(" ", 5000))) // larger than the buffer of the client
+		time.Sleep(20 * time.Second)
+		if got := p.received(); strings.Contains(got, "close") {
+			t.Errorf("after 20 s: %s", got)
+		}
+		time.Sleep(20 * time.Second)
+		if got := p.received(); !strings.Contains(got, "close") {
+			t.Errorf("after 40 s the socket is open: %s", got)
+		}
+	})
+}
+
+// TestHeartbeat: a silent socket stays open and says that it lives.
+func TestHeartbeat(t *testing.T) {
+	within(t, func(t *testing.T, w *world) {
+		p, r := w.dial(t, "/sessions/s/ws"), w.dial(t, "/sessions/s/ws", ws.Replay)
+		defer func() { _, _ = p.CloseNow(), r.CloseNow() }()
+		time.Sleep(5 * time.Minute)
+		if got := p.received(); strings.Count(got, `{"type":"heartbeat"}`) < 10 || strings.Contains(got, "close") {
+			t.Errorf("in five minutes: %s", got)
+		}
+		if got := r.received(); got != "" {
+			t.Errorf("the replay socket got %s", got)
+		}
+		w.say(t, "s", "x")
+	})
+}
+
+// TestServerStops: a socket learns that the server stops.
+func TestServerStops(t *testing.T) {
+	for _, protocol := range []string{ws.Native, ws.Replay} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, "s")
+			p := w.dial(t, "/sessions/s/ws", protocol)
+			defer func() { _ = p.CloseNow() }()
+			p.send(t, map[string]string{ws.Native: `{"type":"follow"}`, ws.Replay: `{"type":"replay.request","elementId":"e"}`}[protocol])
+			p.received()
+			w.stop(t)
+			if got := p.received(); !strings.Contains(got, "the server stops") || !strings.Contains(got, "close 1001") {
+				t.Errorf("%s: %s", protocol, got)
+			}
+		})
+	}
+}

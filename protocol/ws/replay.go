@@ -1,0 +1,279 @@
+package ws
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync"
+
+	"github.com/coder/websocket"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/view"
+)
+
+// Types of tapedeck.replay.v1.
+const (
+	typeTextStart   = "text.message.start"
+	typeTextContent = "text.message.content"
+	typeTextEnd     = "text.message.end"
+	typeThinking    = "task.thinking"
+	typeToolStart   = "task.tool.start"
+	typeToolEnd     = "task.tool.end"
+	typeRequest     = "replay.request"
+	typeSnapshot    = "messages.snapshot"
+	typeClear       = "clear.history"
+	typeFailed      = "error"
+)
+
+// threadPrefix begins the thread of each element of a workflow.
+const threadPrefix = "thread_"
+
+// replayOptions say which forms of a text a client wants.
+type replayOptions struct {
+	delta   bool // each piece of a text has the new part
+	content bool // each piece of a text has the text so far
+}
+
+// maxRequests is how many replays a client may have asked for without reading them.
+const maxRequests = 100
+
+// A replay is a socket that speaks tapedeck.replay.v1. One goroutine reads. Another one
+// sends the events and the snapshots, so that a snapshot and the events after it fit
+// without a gap.
+type replay struct {
+	*socket
+	requests chan string // elements whose history the client wants
+	wake     chan struct{}
+
+	out *replayEncoder
+	in  *replayDecoder
+}
+
+func (s *socket) serveReplay(o replayOptions, from int64) {
+	r := &replay{
+		socket: s, requests: make(chan string, maxRequests), wake: make(chan struct{}, 1),
+		out: &replayEncoder{options: o}, in: &replayDecoder{elements: make(map[string]*element)},
+	}
+	s.report = func(err error) error { return r.sendError("", err) }
+	defer s.watch()()
+	var done sync.WaitGroup
+	done.Go(func() {
+		if err := r.follow(from); err != nil && s.ctx.Err() == nil {
+			s.end(&fault{err, websocket.StatusGoingAway})
+		}
+	})
+	done.Go(func() { s.beat(s.ctx, func() error { return s.conn.Ping(s.ctx) }) })
+	err := r.readMessages()
+	s.cancel()
+	s.end(err)
+	done.Wait()
+}
+
+// readMessages handles what the client sends, until the socket ends.
+func (r *replay) readMessages() error {
+	for {
+		raw, err := r.read()
+		if err != nil {
+			return err
+		}
+		var m replayMessage
+		if json.Unmarshal(raw, &m) != nil {
+			r.release(len(raw))
+			return &fault{tapedeck.Errorf(tapedeck.Invalid, "a message is one JSON object whose members have the types of the protocol; this one is not"), websocket.StatusPolicyViolation}
+		}
+		err = r.handle(&m)
+		r.release(len(raw))
+		if f := (*fault)(nil); errors.As(err, &f) {
+			return f
+		}
+		if err != nil {
+			err = r.sendError(m.ElementID, err)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// handle handles one message. An error that is no fault concerns only this message.
+func (r *replay) handle(m *replayMessage) error {
+	ctx := context.WithoutCancel(r.ctx)
+	switch m.Type {
+	case typeRequest:
+		if _, err := threadOf(m.ElementID); err != nil {
+			return err
+		}
+		select {
+		case r.requests <- m.ElementID:
+		default:
+			return tapedeck.Errorf(tapedeck.Limited, "%d replays are waiting", maxRequests).WithHint("read the answers before you ask for more")
+		}
+		select {
+		case r.wake <- struct{}{}:
+		default:
+		}
+		return nil
+	case typeClear:
+		return r.clear(ctx, m.ElementID)
+	}
+	return r.in.accept(ctx, r.handler, r.session, m)
+}
+
+// clear reverts the history of an element, or of the whole session. All sockets learn it
+// from the log. An element without a history is clear already.
+func (r *replay) clear(ctx context.Context, element string) error {
+	c := api.Clear{Session: r.session}
+	if element != "" {
+		var err error
+		if c.Thread, err = threadOf(element); err != nil {
+			return err
+		}
+	}
+	_, err := r.Verbs.Clear(ctx, c)
+	if c.Thread != "" && tapedeck.KindOf(err) == tapedeck.NotFound {
+		_, err = r.Sessions.Head(ctx, r.session)
+	}
+	clear(r.in.elements)
+	return err
+}
+
+// threadOf returns the thread of an element.
+func threadOf(element string) (string, error) {
+	if element == "" {
+		return "", tapedeck.Errorf(tapedeck.Invalid, "the message has no elementId")
+	}
+	return threadPrefix + element, tapedeck.CheckID("the thread of the element", threadPrefix+element)
+}
+
+// elementOf returns the element of a thread, "" if it has none.
+func elementOf(thread string) string {
+	element, _ := strings.CutPrefix(thread, threadPrefix)
+	if len(element) == len(thread) {
+		return ""
+	}
+	return element
+}
+
+// follow sends what happens from an offset on, and the snapshots that the client asks for.
+func (r *replay) follow(from int64) error {
+	now, err := r.Views.Snapshot(r.ctx, r.session, view.Query{At: new(from), Limit: maxShown})
+	if err != nil {
+		return err
+	}
+	r.out.begin(&now)
+	next := from
+	for page, err := range r.Sessions.Follow(r.ctx, r.session, tapedeck.FollowOptions{From: from, MaxBytes: pageBytes, Wake: r.wake}) {
+		if err != nil {
+			return err
+		}
+		for _, rec := range page.Records {
+			e, err := rec.Event()
+			if err != nil {
+				return err
+			}
+			if err := r.sendEvent(&e); err != nil {
+				return err
+			}
+		}
+		next = page.Next
+		if err := r.sendRequested(next); err != nil {
+			return err
+		}
+	}
+	return r.answerRequests(next)
+}
+
+// answerRequests sends the snapshots that the client asks for after the session was
+// closed.
+func (r *replay) answerRequests(at int64) error {
+	for {
+		select {
+		case <-r.ctx.Done():
+			return nil
+		case <-r.wake:
+		}
+		if err := r.sendRequested(at); err != nil {
+			return err
+		}
+	}
+}
+
+func (r *replay) sendEvent(e *tapedeck.Event) error {
+	if thread, ok := jumpOf(e); ok {
+		return r.sendJump(e, thread)
+	}
+	for _, m := range r.out.encode(e) {
+		if err := r.sendMessage(m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sendJump tells the client what a clear, a rewind or an overwrite has left. thread is ""
+// for all threads.
+func (r *replay) sendJump(e *tapedeck.Event, thread string) error {
+	element := elementOf(thread)
+	if thread != "" && element == "" {
+		return nil
+	}
+	if e.Type == tapedeck.SessionCleared {
+		r.out.forget(thread)
+		return r.sendMessage(&replayMessage{Type: typeClear, ElementID: element, Timestamp: timestamp(e.Time)})
+	}
+	now, err := r.Views.Snapshot(r.ctx, r.session, view.Query{At: new(e.Offset + 1), Limit: maxShown})
+	if err != nil {
+		return err
+	}
+	r.out.begin(&now)
+	for i := range now.Threads {
+		if name := now.Threads[i].Name; elementOf(name) != "" && (thread == "" || thread == name) {
+			if err := r.sendSnapshot(elementOf(name), e.Offset+1); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// sendRequested sends the snapshots that the client has asked for, as of an offset.
+func (r *replay) sendRequested(at int64) error {
+	for {
+		select {
+		case element := <-r.requests:
+			if err := r.sendSnapshot(element, at); err != nil {
+				return err
+			}
+		default:
+			return nil
+		}
+	}
+}
+
+func (r *replay) sendSnapshot(element string, at int64) error {
+	s, err := r.Views.Snapshot(r.ctx, r.session, view.Query{At: new(at), Thread: threadPrefix + element, Limit: maxShown})
+	if err != nil {
+		return err
+	}
+	return r.sendMessage(historyOf(element, &s))
+}
+
+func (r *replay) sendMessage(m any) error {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(m); err != nil {
+		return err
+	}
+	return r.send(b.Bytes())
+}
+
+// sendError sends the part of an error that the client may see.
+func (r *replay) sendError(element string, err error) error {
+	e := r.shown(err)
+	return r.sendMessage(&replayError{Type: typeFailed, ElementID: element, Kind: e.Kind, Message: e.Message, Hint: e.Hint})
+}

@@ -1,0 +1,205 @@
+package ws
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
+	"github.com/tapedeck/tapedeck/view"
+)
+
+// A replayDecoder turns the messages of an agent's backend into events of the log. The
+// protocol has no runs: the first message of an element begins one, and the end of a text
+// ends it if nothing else is open in it.
+type replayDecoder struct {
+	elements map[string]*element // by thread; what is not here is restored from the log
+}
+
+// maxElements is how many elements a decoder remembers.
+const maxElements = 1000
+
+// An element is what is open in the thread of an element.
+type element struct {
+	thread, invocation string                      // invocation is "" without a run
+	texts              map[string]*strings.Builder // by the id of the message
+	calls              []namedCall
+}
+
+type namedCall struct{ id, name string }
+
+// accept appends what a message of the backend becomes.
+func (d *replayDecoder) accept(ctx context.Context, h *handler, session string, m *replayMessage) error {
+	if !fromBackend[m.Type] {
+		return tapedeck.Errorf(tapedeck.Unsupported, "there are no messages of type %.64q", m.Type).
+			WithHint("a client sends %s, %s, and the messages of an agent", typeRequest, typeClear)
+	}
+	thread, err := threadOf(m.ElementID)
+	if err != nil {
+		return err
+	}
+	el := d.elements[thread]
+	if el == nil {
+		if el, err = restoreElement(ctx, h, session, thread); err != nil {
+			return err
+		}
+		if len(d.elements) >= maxElements {
+			clear(d.elements)
+		}
+		d.elements[thread] = el
+	}
+	events, err := el.events(m)
+	if err == nil && len(events) > 0 {
+		_, err = h.Verbs.Append(ctx, tapedeck.Append{Session: session, Events: events})
+	}
+	if err != nil {
+		delete(d.elements, thread) // it may differ from the log now
+	}
+	return err
+}
+
+var fromBackend = map[string]bool{
+	typeTextStart: true, typeTextContent: true, typeTextEnd: true, typeThinking: true, typeToolStart: true, typeToolEnd: true,
+}
+
+// restoreElement returns what is open in a thread of the log, so that a backend can
+// continue after a reconnect.
+func restoreElement(ctx context.Context, h *handler, session, thread string) (*element, error) {
+	el := &element{thread: thread, texts: make(map[string]*strings.Builder)}
+	s, err := h.Sessions.Head(ctx, session)
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(s.Runs, func(r tapedeck.OpenRun) bool { return r.Thread == thread })
+	if i < 0 {
+		return el, nil
+	}
+	el.invocation = s.Runs[i].Invocation
+	now, err := h.Views.Snapshot(ctx, session, view.Query{At: new(s.Head), Thread: thread, Limit: maxShown})
+	if err != nil {
+		return nil, err
+	}
+	for i := range now.Messages {
+		if m := &now.Messages[i]; m.Status == tapedeck.StatusRunning && m.Role != roleReasoning {
+			el.texts[m.ID] = new(strings.Builder)
+			el.texts[m.ID].WriteString(m.Text)
+		}
+	}
+	for i := range now.Calls {
+		if c := &now.Calls[i]; c.Result == nil && c.Invocation == el.invocation {
+			el.calls = append(el.calls, namedCall{c.ID, c.Name})
+		}
+	}
+	return el, nil
+}
+
+// events returns the events of a message, and changes the element by them.
+func (el *element) events(m *replayMessage) ([]tapedeck.Event, error) {
+	var out []tapedeck.Event
+	if el.invocation == "" {
+		if m.Type == typeTextContent || m.Type == typeTextEnd || m.Type == typeToolEnd {
+			return nil, tapedeck.Errorf(tapedeck.Conflict, "element %s has nothing open that %s could continue", m.ElementID, m.Type)
+		}
+		el.invocation = tapedeck.NewID("inv_")
+		out = append(out, payload.NewEvent(payload.RunStarted{ThreadID: el.thread, RunID: el.invocation}))
+	}
+	list, err := el.payloads(m)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range list {
+		out = append(out, payload.NewEvent(p))
+	}
+	at, _ := time.Parse(time.RFC3339, m.Timestamp) // a time that is not understood is left out
+	for i := range out {
+		out[i].Thread, out[i].Invocation, out[i].Time = el.thread, el.invocation, at
+	}
+	if m.Type == typeTextEnd && len(el.texts)+len(el.calls) == 0 {
+		end := payload.NewEvent(payload.RunFinished{ThreadID: el.thread, RunID: el.invocation})
+		end.Thread, end.Invocation = el.thread, el.invocation
+		out, el.invocation = append(out, end), ""
+	}
+	return out, nil
+}
+
+func (el *element) payloads(m *replayMessage) ([]payload.Payload, error) {
+	switch m.Type {
+	case typeThinking:
+		content, _ := json.Marshal(m.Message) // a string can be encoded
+		return []payload.Payload{payload.MessageAdded{Message: payload.Message{ID: tapedeck.NewID("msg_"), Role: roleReasoning, Content: content}}}, nil
+	case typeTextStart:
+		el.texts[m.MessageID] = new(strings.Builder)
+		return []payload.Payload{payload.TextMessageStart{MessageID: m.MessageID, Role: roleAssistant}}, nil
+	case typeTextContent:
+		return el.content(m)
+	case typeTextEnd:
+		delete(el.texts, m.MessageID)
+		return []payload.Payload{payload.TextMessageEnd{MessageID: m.MessageID}}, nil
+	case typeToolStart:
+		return el.toolStart(m)
+	}
+	return el.toolEnd(m)
+}
+
+// content returns the new part of a text: the delta, or else what the text so far has
+// more than before.
+func (el *element) content(m *replayMessage) ([]payload.Payload, error) {
+	known, delta := el.texts[m.MessageID], ""
+	switch {
+	case known == nil:
+		return nil, tapedeck.Errorf(tapedeck.Conflict, "message %.64q is not open", m.MessageID).WithHint("send %s first", typeTextStart)
+	case m.Delta != nil:
+		delta = *m.Delta
+	case m.Content == nil:
+		return nil, tapedeck.Errorf(tapedeck.Invalid, "the message has neither delta nor content")
+	case !strings.HasPrefix(*m.Content, known.String()):
+		return nil, tapedeck.Errorf(tapedeck.Conflict, "the content of message %.64q does not continue what was sent before", m.MessageID)
+	default:
+		delta = (*m.Content)[known.Len():]
+	}
+	if delta == "" {
+		return nil, nil
+	}
+	known.WriteString(delta)
+	return []payload.Payload{payload.TextMessageContent{MessageID: m.MessageID, Delta: delta}}, nil
+}
+
+func (el *element) toolStart(m *replayMessage) ([]payload.Payload, error) {
+	if m.ToolName == "" {
+		return nil, tapedeck.Errorf(tapedeck.Invalid, "the message has no toolName")
+	}
+	id := m.ToolCallID
+	if id == "" {
+		id = tapedeck.NewID("call_")
+	}
+	el.calls = append(el.calls, namedCall{id, m.ToolName})
+	out := []payload.Payload{payload.ToolCallStart{ToolCallID: id, ToolCallName: m.ToolName}}
+	if len(m.ToolArgs) > 0 && string(m.ToolArgs) != "null" {
+		out = append(out, payload.ToolCallArgs{ToolCallID: id, Delta: string(m.ToolArgs)})
+	}
+	return append(out, payload.ToolCallEnd{ToolCallID: id}), nil
+}
+
+// toolEnd answers the call with the id of the message or, without one, the oldest open
+// call of the tool.
+func (el *element) toolEnd(m *replayMessage) ([]payload.Payload, error) {
+	i := slices.IndexFunc(el.calls, func(c namedCall) bool {
+		return m.ToolCallID == c.id || m.ToolCallID == "" && m.ToolName == c.name
+	})
+	if i < 0 {
+		return nil, tapedeck.Errorf(tapedeck.Conflict, "element %s has no open call of the tool %.64q", m.ElementID, m.ToolName).WithHint("send %s first", typeToolStart)
+	}
+	id := el.calls[i].id
+	el.calls = slices.Delete(el.calls, i, i+1)
+	result := ""
+	switch {
+	case len(m.Result) == 0:
+	case json.Unmarshal(m.Result, &result) != nil: // an object, an array or a number is kept as JSON
+		result = string(m.Result)
+	}
+	content, _ := json.Marshal(result) // a string can be encoded
+	return []payload.Payload{payload.ToolCallResult{MessageID: tapedeck.NewID("msg_"), ToolCallID: id, Content: content}}, nil
+}

@@ -1,0 +1,254 @@
+package ws
+
+import (
+	"strings"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
+	"github.com/tapedeck/tapedeck/view"
+)
+
+const (
+	roleUser      = payload.RoleUser
+	roleAssistant = payload.RoleAssistant
+	roleReasoning = payload.RoleReasoning
+)
+
+// A replayEncoder turns the events of a session, in order, into messages of
+// tapedeck.replay.v1. It remembers what is open.
+type replayEncoder struct {
+	options replayOptions
+	open    map[openKey]*openText
+	calls   map[openKey]*openCall
+}
+
+// An openKey names a message or a call of a thread.
+type openKey struct{ thread, id string }
+
+// An openText is a text that grows.
+type openText struct {
+	invocation string
+	thought    bool
+	text       strings.Builder
+}
+
+// An openCall is a tool call without its result.
+type openCall struct {
+	invocation, name string
+	args             strings.Builder
+	announced        bool
+}
+
+// begin sets what is open as of a snapshot of all threads.
+func (r *replayEncoder) begin(s *view.Snapshot) {
+	r.open, r.calls = make(map[openKey]*openText), make(map[openKey]*openCall)
+	for i := range s.Messages {
+		if m := &s.Messages[i]; m.Status == tapedeck.StatusRunning {
+			o := &openText{invocation: m.Invocation, thought: m.Role == roleReasoning}
+			o.text.WriteString(m.Text)
+			r.open[openKey{m.Thread, m.ID}] = o
+		}
+	}
+	for i := range s.Calls {
+		if c := &s.Calls[i]; c.Result == nil && (c.Status == tapedeck.StatusRunning || c.Status == tapedeck.StatusPending) {
+			o := &openCall{invocation: c.Invocation, name: c.Name, announced: c.Status == tapedeck.StatusRunning}
+			o.args.WriteString(c.Arguments)
+			r.calls[openKey{c.Thread, c.ID}] = o
+		}
+	}
+}
+
+// forget forgets what is open in a thread, "" for all threads.
+func (r *replayEncoder) forget(thread string) {
+	for k := range r.open {
+		if thread == "" || k.thread == thread {
+			delete(r.open, k)
+		}
+	}
+	for k := range r.calls {
+		if thread == "" || k.thread == thread {
+			delete(r.calls, k)
+		}
+	}
+}
+
+// jumpOf reports whether an event reverts others, and in which thread, "" for all.
+func jumpOf(e *tapedeck.Event) (thread string, ok bool) {
+	switch e.Type {
+	case tapedeck.SessionCleared, tapedeck.SessionRewound, tapedeck.SessionOverwritten:
+	default:
+		return "", false
+	}
+	var d struct {
+		Thread string `json:"thread"`
+	}
+	_ = e.Unpack(&d) // without a thread it concerns all
+	return d.Thread, true
+}
+
+// parts are the members of the data that the protocol needs.
+type parts struct {
+	MessageID    string `json:"messageId"`
+	Role         string `json:"role"`
+	Delta        string `json:"delta"`
+	ToolCallID   string `json:"toolCallId"`
+	ToolCallName string `json:"toolCallName"`
+}
+
+// encode returns the messages that an event becomes.
+func (r *replayEncoder) encode(e *tapedeck.Event) []*replayMessage {
+	element := elementOf(e.ThreadName())
+	if element == "" {
+		return nil
+	}
+	var d parts
+	_ = e.Unpack(&d) // members of a wrong shape count as absent
+	out := r.messages(e, &d)
+	for _, m := range out {
+		m.ElementID, m.ThreadID, m.Timestamp = element, e.Thread, timestamp(e.Time)
+	}
+	return out
+}
+
+func (r *replayEncoder) messages(e *tapedeck.Event, d *parts) []*replayMessage {
+	switch e.Type {
+	case tapedeck.MessageAdded:
+		return r.whole(e)
+	case tapedeck.TextMessageStart, tapedeck.ReasoningMessageStart:
+		thought := e.Type == tapedeck.ReasoningMessageStart
+		r.open[openKey{e.Thread, d.MessageID}] = &openText{invocation: e.Invocation, thought: thought}
+		if thought {
+			return nil
+		}
+		if d.Role == "" {
+			d.Role = roleAssistant
+		}
+		return []*replayMessage{{Type: typeTextStart, MessageID: d.MessageID, Role: d.Role}}
+	case tapedeck.TextMessageContent, tapedeck.ReasoningMessageContent:
+		return r.grow(e, d)
+	case tapedeck.TextMessageEnd, tapedeck.ReasoningMessageEnd:
+		return r.endText(openKey{e.Thread, d.MessageID})
+	case tapedeck.ToolCallStart:
+		r.calls[openKey{e.Thread, d.ToolCallID}] = &openCall{invocation: e.Invocation, name: d.ToolCallName}
+	case tapedeck.ToolCallArgs:
+		if c := r.calls[openKey{e.Thread, d.ToolCallID}]; c != nil {
+			c.args.WriteString(d.Delta)
+		}
+	case tapedeck.ToolCallEnd:
+		return r.announce(openKey{e.Thread, d.ToolCallID})
+	case tapedeck.ToolCallResult:
+		return r.result(openKey{e.Thread, d.ToolCallID}, textOf(e))
+	case tapedeck.RunFinished, tapedeck.RunError:
+		return r.endRun(e)
+	}
+	return nil
+}
+
+// grow adds to a text. A thought is sent as a whole when it ends.
+func (r *replayEncoder) grow(e *tapedeck.Event, d *parts) []*replayMessage {
+	o := r.open[openKey{e.Thread, d.MessageID}]
+	if o == nil {
+		return nil
+	}
+	o.text.WriteString(d.Delta)
+	if o.thought {
+		return nil
+	}
+	return []*replayMessage{r.piece(d.MessageID, d.Delta, o.text.String())}
+}
+
+// piece returns a piece of a text in the forms that the client wants.
+func (r *replayEncoder) piece(id, delta, content string) *replayMessage {
+	m := &replayMessage{Type: typeTextContent, MessageID: id}
+	if r.options.delta {
+		m.Delta = &delta
+	}
+	if r.options.content {
+		m.Content = &content
+	}
+	return m
+}
+
+func (r *replayEncoder) endText(k openKey) []*replayMessage {
+	o := r.open[k]
+	delete(r.open, k)
+	switch {
+	case o == nil:
+		return nil
+	case o.thought:
+		return []*replayMessage{{Type: typeThinking, Message: o.text.String()}}
+	}
+	return []*replayMessage{{Type: typeTextEnd, MessageID: k.id}}
+}
+
+// announce announces a call whose arguments are complete.
+func (r *replayEncoder) announce(k openKey) []*replayMessage {
+	c := r.calls[k]
+	if c == nil || c.announced {
+		return nil
+	}
+	c.announced = true
+	return []*replayMessage{{Type: typeToolStart, ToolCallID: k.id, ToolName: c.name, ToolArgs: argsOf(c.args.String())}}
+}
+
+// result ends a call. The name of a call that the encoder has not seen is not known.
+func (r *replayEncoder) result(k openKey, text string) []*replayMessage {
+	out := r.announce(k)
+	m := &replayMessage{Type: typeToolEnd, ToolCallID: k.id, Result: valueOf(text)}
+	if c := r.calls[k]; c != nil {
+		m.ToolName = c.name
+		delete(r.calls, k)
+	}
+	return append(out, m)
+}
+
+// endRun ends the texts that a run has left open. Its calls may still be answered.
+func (r *replayEncoder) endRun(e *tapedeck.Event) (out []*replayMessage) {
+	for k, o := range r.open {
+		if k.thread == e.Thread && o.invocation == e.Invocation {
+			out = append(out, r.endText(k)...)
+		}
+	}
+	return out
+}
+
+// whole returns the messages of a message that came as a whole.
+func (r *replayEncoder) whole(e *tapedeck.Event) (out []*replayMessage) {
+	var d payload.MessageAdded
+	if !e.Unpack(&d) {
+		return nil
+	}
+	m := &d.Message
+	text := m.Text()
+	switch m.Role {
+	case roleReasoning:
+		return []*replayMessage{{Type: typeThinking, Message: text}}
+	case payload.RoleTool:
+		return r.result(openKey{e.Thread, m.ToolCallID}, text)
+	case roleUser, roleAssistant:
+	default:
+		return nil
+	}
+	if text != "" {
+		out = append(out, &replayMessage{Type: typeTextStart, MessageID: m.ID, Role: m.Role},
+			r.piece(m.ID, text, text), &replayMessage{Type: typeTextEnd, MessageID: m.ID})
+	}
+	for i := range m.ToolCalls {
+		c := &m.ToolCalls[i]
+		k, o := openKey{e.Thread, c.ID}, &openCall{invocation: e.Invocation, name: c.Function.Name}
+		o.args.WriteString(c.Function.Arguments)
+		r.calls[k] = o
+		out = append(out, r.announce(k)...)
+	}
+	return out
+}
+
+// textOf returns the text of a tool's result.
+func textOf(e *tapedeck.Event) string {
+	var d payload.ToolCallResult
+	if !e.Unpack(&d) {
+		return ""
+	}
+	m := payload.Message{Role: payload.RoleTool, Content: d.Content}
+	return m.Text()
+}

@@ -1,0 +1,143 @@
+package ws
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/jsonobj"
+	"github.com/tapedeck/tapedeck/view"
+)
+
+// A replayMessage is a message of tapedeck.replay.v1, in both directions, except
+// snapshots and errors.
+type replayMessage struct {
+	Type      string `json:"type"`
+	ElementID string `json:"elementId,omitempty"`
+	ThreadID  string `json:"threadId,omitempty"`
+
+	MessageID string  `json:"messageId,omitempty"`
+	Role      string  `json:"role,omitempty"`
+	Delta     *string `json:"delta,omitempty"`
+	Content   *string `json:"content,omitempty"`
+
+	Message string `json:"message,omitempty"` // of a thought
+
+	ToolCallID string          `json:"toolCallId,omitempty"`
+	ToolName   string          `json:"toolName,omitempty"`
+	ToolArgs   json.RawMessage `json:"toolArgs,omitempty"`
+	Result     json.RawMessage `json:"result,omitempty"`
+
+	Timestamp string `json:"timestamp,omitempty"`
+}
+
+type replayError struct {
+	Type      string        `json:"type"`
+	ElementID string        `json:"elementId,omitempty"`
+	Kind      tapedeck.Kind `json:"kind"`
+	Message   string        `json:"message"`
+	Hint      string        `json:"hint,omitempty"`
+}
+
+// A history is the answer to a request for a replay.
+type history struct {
+	Type      string           `json:"type"`
+	ElementID string           `json:"elementId"`
+	ThreadID  string           `json:"threadId"`
+	Messages  []historyMessage `json:"messages"`
+	Thinking  []historyThought `json:"thinking"`
+	Tools     []historyTool    `json:"tools"`
+	Earlier   int              `json:"earlier,omitempty"` // number of older messages that are left out
+}
+
+type historyMessage struct {
+	ID        string `json:"id"`
+	Role      string `json:"role"`
+	Content   string `json:"content"`
+	Status    string `json:"status"`
+	Timestamp string `json:"timestamp"`
+}
+
+type historyThought struct {
+	Message   string `json:"message"`
+	Timestamp string `json:"timestamp"`
+}
+
+type historyTool struct {
+	ID        string          `json:"id"`
+	Name      string          `json:"name"`
+	Args      json.RawMessage `json:"args"`
+	Status    string          `json:"status"`
+	Result    json.RawMessage `json:"result,omitempty"`
+	StartTime string          `json:"startTime"`
+	EndTime   string          `json:"endTime,omitempty"`
+}
+
+// maxShown is the most messages of an element in a snapshot.
+const maxShown = 1000
+
+// historyOf returns the history of an element.
+func historyOf(element string, s *view.Snapshot) *history {
+	h := &history{
+		Type: typeSnapshot, ElementID: element, ThreadID: threadPrefix + element, Earlier: s.Earlier,
+		Messages: []historyMessage{}, Thinking: []historyThought{}, Tools: []historyTool{},
+	}
+	for i := range s.Messages {
+		m := &s.Messages[i]
+		switch at := timestamp(m.StartedAt.Time); m.Role {
+		case roleReasoning:
+			h.Thinking = append(h.Thinking, historyThought{m.Text, at})
+		case roleUser, roleAssistant:
+			h.Messages = append(h.Messages, historyMessage{m.ID, m.Role, m.Text, messageStatus(m.Status), at})
+		}
+	}
+	for i := range s.Calls {
+		c := &s.Calls[i]
+		t := historyTool{ID: c.ID, Name: c.Name, Args: argsOf(c.Arguments), Status: toolStatus(c.Status), StartTime: timestamp(c.StartedAt.Time)}
+		if c.Result != nil {
+			t.Result = valueOf(c.Result.Text)
+		}
+		if c.EndedAt != nil {
+			t.EndTime = timestamp(c.EndedAt.Time)
+		}
+		h.Tools = append(h.Tools, t)
+	}
+	return h
+}
+
+func messageStatus(s tapedeck.Status) string {
+	if s == tapedeck.StatusRunning {
+		return "streaming"
+	}
+	return string(s)
+}
+
+func toolStatus(s tapedeck.Status) string {
+	if s == tapedeck.StatusPending {
+		return string(tapedeck.StatusRunning)
+	}
+	return string(s)
+}
+
+// argsOf returns the arguments of a call as an object.
+func argsOf(text string) json.RawMessage {
+	switch raw := jsonobj.SkipSpace([]byte(text)); {
+	case len(raw) == 0:
+		return json.RawMessage("{}")
+	case raw[0] == '{' && json.Valid(raw):
+		return raw
+	}
+	return append(jsonobj.AppendJSON([]byte(`{"raw":`), text), '}')
+}
+
+// valueOf returns the result of a tool: an object or an array as such, any other text as a
+// string.
+func valueOf(text string) json.RawMessage {
+	raw := jsonobj.SkipSpace([]byte(text))
+	if len(raw) > 0 && (raw[0] == '{' || raw[0] == '[') && json.Valid(raw) {
+		return raw
+	}
+	return jsonobj.AppendJSON(nil, text)
+}
+
+func timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
