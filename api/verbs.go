@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // A NewSession asks for a session. An id that is taken is a [tapedeck.Conflict].
@@ -44,6 +45,14 @@ type Task struct {
 	Title   string          `json:"title,omitempty"`  // of a new session; an existing session has its title
 	Config  json.RawMessage `json:"config,omitempty"` // an object that the agent's runner understands; null is the same as none
 	Actor   string          `json:"actor,omitempty"`  // who asks
+
+	// The members below are not part of the HTTP API. Other protocols have them.
+
+	Create     bool              `json:"-"` // create Session if it does not exist
+	Invocation string            `json:"-"` // the id of the run; an id that the session has used is a [tapedeck.Conflict]; "" for a new one
+	Messages   []payload.Message `json:"-"` // new messages of the client, appended instead of Text; the last one is the task if it is a user's
+	State      json.RawMessage   `json:"-"` // the new shared state of the thread; nil if it did not change
+	Input      *payload.RunInput `json:"-"` // what else the client gives to the agent; nil for nothing
 }
 
 // Started reports the run that a [Task] or a [Resume] began.

@@ -35,6 +35,7 @@ import (
 	"github.com/tapedeck/tapedeck/hub"
 	"github.com/tapedeck/tapedeck/internal/procgroup"
 	"github.com/tapedeck/tapedeck/projection"
+	"github.com/tapedeck/tapedeck/protocol/agui"
 	"github.com/tapedeck/tapedeck/protocol/durable"
 	"github.com/tapedeck/tapedeck/protocol/rest"
 	"github.com/tapedeck/tapedeck/protocol/task"
@@ -209,6 +210,9 @@ func (d *Deck) newHandler() http.Handler {
 		Task: task.Default(tasks, api),
 		Durable: durable.New(durable.Options{
 			Store: d.hub, Verbs: d.engine, Views: d.views, Fork: d.forkAt, LongPoll: o.LongPoll, MaxBody: o.MaxBody, Logger: o.Logger,
+		}),
+		AGUI: agui.New(agui.Options{
+			Sessions: d.hub, Verbs: d.engine, Views: d.views, MaxBody: o.MaxBody, MaxEvents: o.MaxEvents, Version: o.Version, Stop: d.streams, Logger: o.Logger,
 		}),
 		Ready: d.Ready, Screen: screen, Version: o.Version, Instance: d.instance, Bodies: o.BodyBudget, Logger: o.Logger,
 		AllowOrigins: o.AllowOrigins, AnyHost: o.AnyHost,

@@ -27,6 +27,7 @@ type Options struct {
 	REST    http.Handler                // the HTTP API, under /api/v1
 	Task    http.Handler                // the HTTP API for clients of the task protocol, under /sse; nil for none
 	Durable http.Handler                // Durable Streams, under /v1/stream
+	AGUI    http.Handler                // AG-UI under /agui, and for CopilotKit under /copilotkit; nil for none
 	Ready   func(context.Context) error // an error says why requests cannot be served; nil for always ready
 	Screen  fs.FS                       // the files of the screen; nil for none
 	Version string                      // shown on the front page if there is no screen
@@ -65,6 +66,11 @@ func New(o Options) http.Handler {
 	}
 	mux.Handle("/v1/stream", o.Durable)
 	mux.Handle("/v1/stream/", o.Durable)
+	if o.AGUI != nil {
+		for _, path := range []string{"/agui/", "/copilotkit", "/copilotkit/"} {
+			mux.Handle(path, o.AGUI)
+		}
+	}
 	mux.HandleFunc("GET /healthz", o.healthz)
 	mux.HandleFunc("GET /readyz", o.readyz)
 	o.mountPages(mux)

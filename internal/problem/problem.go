@@ -107,6 +107,13 @@ func Encode(e *tapedeck.Error) []byte {
 	return b.Bytes()
 }
 
+// Seen returns what the client sees of err, for a stream that has begun: it reports
+// errors in the form of its protocol. It logs what the client must not see.
+func Seen(r *http.Request, err error, log *slog.Logger) *tapedeck.Error {
+	e, _ := resolve(r, err, log)
+	return e
+}
+
 // resolve returns the error that the client sees, and its status.
 func resolve(r *http.Request, err error, log *slog.Logger) (*tapedeck.Error, int) {
 	if refused, status := intake.Refused(err); refused != nil { // this ends the context, too
