@@ -25,11 +25,12 @@ vet: ## check the formatting and run go vet
 lint: ## run golangci-lint (its first build takes some minutes)
 	$(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run
 
-conformance: build ## run the official Durable Streams suite and the clients of three other designs (needs Node 20 and npm)
+conformance: build ## run the official Durable Streams suite, the clients of three other designs, and those of AG-UI and CopilotKit (needs Node 20 and npm)
 	cd conformance/durable && npm ci --no-audit --no-fund --silent && node run.mjs --binary $(abspath $(BIN))
 	cd conformance/source002 && node run.mjs --binary $(abspath $(BIN))
 	cd conformance/source003 && npm ci --no-audit --no-fund --silent && node run.mjs --binary $(abspath $(BIN))
 	cd conformance/source004 && node run.mjs --binary $(abspath $(BIN))
+	cd conformance/agui && npm ci --no-audit --no-fund --silent && node run.mjs --binary $(abspath $(BIN))
 
 crash: build ## kill the server under load, 50 times (ROUNDS=n for another number)
 	$(GO) test ./test/crash -run TestKill -count=1 -v -timeout 20m -args -rounds=$(or $(ROUNDS),50)
@@ -68,4 +69,4 @@ ui-e2e: build ## test the user interface in a real browser with the real program
 	cd ui && npm ci --no-audit --no-fund --silent && TAPEDECK=$(abspath $(BIN)) npm run --silent e2e
 
 clean: ## remove build results
-	rm -rf bin conformance/durable/node_modules conformance/source003/node_modules bench/rival/node_modules ui/node_modules
+	rm -rf bin conformance/durable/node_modules conformance/source003/node_modules conformance/agui/node_modules bench/rival/node_modules ui/node_modules

@@ -94,7 +94,7 @@ func New(o Options) http.Handler {
 	h.Handle(http.MethodPost, Root+"/{agent}/connect", h.connect)
 	h.Handle(http.MethodPost, Root+"/{agent}/stop/{thread}", h.stop)
 	//INGEST
-	//COPILOT
+	h.routeCopilot()
 	return h
 }
 

@@ -125,19 +125,42 @@ func (h *handler) answer(ctx context.Context, in *input, list []view.Permission)
 
 func (h *handler) answerOne(ctx context.Context, in *input, p *view.Permission, a *answer) error {
 	switch a.Status {
-	case "resolved":
-		option, err := chosen(p, a.Payload)
-		if err == nil {
-			_, err = h.Verbs.Answer(ctx, api.Answer{Session: in.place.session, Permission: p.ID, Option: option, Offset: &p.Offset})
+	case "resolved", "cancelled":
+		option := ofKind(p, rejecting) // a user who does not answer allows nothing
+		if a.Status == "resolved" {
+			var err error
+			if option, err = chosen(p, a.Payload); err != nil {
+				return err
+			}
 		}
-		return err
-	case "cancelled":
+		if option != "" {
+			_, err := h.Verbs.Answer(ctx, api.Answer{Session: in.place.session, Permission: p.ID, Option: option, Offset: &p.Offset})
+			return err
+		}
 		e := payload.NewEvent(payload.PermissionAnswered{Choice: tapedeck.Choice{ID: p.ID, Outcome: "cancelled"}})
 		e.Thread, e.Invocation = p.Thread, p.Invocation
 		_, err := h.Verbs.Append(ctx, tapedeck.Append{Session: in.place.session, Events: []tapedeck.Event{e}})
 		return err
 	}
 	return tapedeck.Errorf(tapedeck.Invalid, "the status of an answer must be resolved or cancelled, not %.100q", a.Status)
+}
+
+// Kinds of options, the one that covers less first.
+var (
+	allowing  = []string{"allow_once", "allow_always"}
+	rejecting = []string{"reject_once", "reject_always"}
+)
+
+// ofKind returns the first option of one of the kinds, "" if there is none.
+func ofKind(p *view.Permission, kinds []string) string {
+	for _, kind := range kinds {
+		for _, o := range p.Options {
+			if o.Kind == kind {
+				return o.ID
+			}
+		}
+	}
+	return ""
 }
 
 // chosen returns the option that a payload chooses: a string, an object with option,
@@ -156,16 +179,12 @@ func chosen(p *view.Permission, raw json.RawMessage) (string, error) {
 		return d.Option, nil
 	}
 	if d.Approved != nil {
-		kinds := []string{"allow_once", "allow_always"}
+		kinds := allowing
 		if !*d.Approved {
-			kinds = []string{"reject_once", "reject_always"}
+			kinds = rejecting
 		}
-		for _, kind := range kinds {
-			for _, o := range p.Options {
-				if o.Kind == kind {
-					return o.ID, nil
-				}
-			}
+		if option := ofKind(p, kinds); option != "" {
+			return option, nil
 		}
 	}
 	ids := make([]string, len(p.Options))

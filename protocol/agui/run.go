@@ -215,13 +215,6 @@ func newState(state json.RawMessage, now *view.State) json.RawMessage {
 // stop cancels the open run of a thread. A run that the request names must not have
 // ended: a late stop must not hit the next run.
 func (h *handler) stop(w http.ResponseWriter, r *http.Request) error {
-	at, err := parseThread(r.PathValue("thread"))
-	if err != nil {
-		return err
-	}
-	if _, err := h.agent(r.PathValue("agent")); err != nil {
-		return err
-	}
 	var d struct {
 		RunID string `json:"runId"`
 	}
@@ -234,31 +227,45 @@ func (h *handler) stop(w http.ResponseWriter, r *http.Request) error {
 			return tapedeck.Errorf(tapedeck.Invalid, "the runId must be a string")
 		}
 	}
-	return h.stopRun(w, r, at, d.RunID)
+	return h.stopRun(w, r, r.PathValue("agent"), r.PathValue("thread"), d.RunID)
 }
 
-func (h *handler) stopRun(w http.ResponseWriter, r *http.Request, at place, runID string) error {
-	head, err := h.Sessions.Head(r.Context(), at.session)
-	if err != nil && tapedeck.KindOf(err) != tapedeck.NotFound {
+func (h *handler) stopRun(w http.ResponseWriter, r *http.Request, agent, thread, runID string) error {
+	at, err := parseThread(thread)
+	if err == nil {
+		_, err = h.agent(agent)
+	}
+	if err != nil {
 		return err
 	}
-	open, busy := head.Run(at.lane)
-	if busy && runID != "" && runID != open.Invocation && tapedeck.CheckID("the runId", runID) == nil {
-		// A run that brought answers has an id that the log does not have.
-		_, other, err := h.Views.FindInvocation(r.Context(), at.session, runID)
-		if err != nil {
-			return err
-		}
-		busy = !other
-	}
-	stopped := false
-	if busy {
-		_, err = h.Verbs.Cancel(r.Context(), at.session, open.Invocation)
-		if stopped = err == nil; err != nil && tapedeck.KindOf(err) != tapedeck.Conflict { // it has ended by itself
-			return err
-		}
+	stopped, err := h.stopped(r.Context(), at, runID)
+	if err != nil {
+		return err
 	}
 	return httpapi.WriteJSON(w, http.StatusOK, struct {
 		Stopped bool `json:"stopped"`
 	}{stopped})
+}
+
+// stopped cancels the open run of a thread and reports whether it did.
+func (h *handler) stopped(ctx context.Context, at place, runID string) (bool, error) {
+	head, err := h.Sessions.Head(ctx, at.session)
+	open, busy := head.Run(at.lane)
+	switch {
+	case tapedeck.KindOf(err) == tapedeck.NotFound:
+		return false, nil
+	case err != nil || !busy:
+		return false, err
+	}
+	if runID != "" && runID != open.Invocation && tapedeck.CheckID("the runId", runID) == nil {
+		// A run that only brought answers has an id that the log does not have.
+		if _, other, err := h.Views.FindInvocation(ctx, at.session, runID); err != nil || other {
+			return false, err
+		}
+	}
+	_, err = h.Verbs.Cancel(ctx, at.session, open.Invocation)
+	if tapedeck.KindOf(err) == tapedeck.Conflict {
+		return false, nil // it has ended by itself
+	}
+	return err == nil, err
 }
