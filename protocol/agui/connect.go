@@ -60,7 +60,7 @@ func (h *handler) reattach(w http.ResponseWriter, r *http.Request, in *input, ru
 		return ignoreDisconnect(s.send())
 	}
 	for i := range s.open {
-		if b, ok := s.appendEvent(nil, &s.open[i].start); ok {
+		if b, ok := s.appendEvent(nil, &s.open[i].start, true); ok {
 			s.put(b)
 		}
 	}
@@ -118,6 +118,9 @@ func (s *stream) restore(now *view.Snapshot, head *tapedeck.Session) {
 	messages := s.messagesOf(now)
 	for i := range messages {
 		s.known[messages[i].ID] = true
+		for _, k := range messages[i].ToolCalls {
+			s.known[callKey(k.ID)] = true
+		}
 	}
 	all := member{}
 	if s.profile != legacy {

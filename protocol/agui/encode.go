@@ -64,9 +64,10 @@ var forms = map[string]form{
 	tapedeck.Custom:                  {need: []string{"name", "value"}, tagged: true},
 }
 
-// appendEvent appends an event of the log as an event of AG-UI. It reports false,
-// and appends nothing, if the client must not get the event.
-func (p profile) appendEvent(b []byte, e *tapedeck.Event) ([]byte, bool) {
+// appendEvent appends an event of the log as an event of AG-UI. again means that the
+// client has had the beginning of the message or call, and so knows its place. It
+// reports false, and appends nothing, if the client must not get the event.
+func (p profile) appendEvent(b []byte, e *tapedeck.Event, again bool) ([]byte, bool) {
 	f, ok := forms[e.Type]
 	subagent := jsonobj.Member(e.Data, "subagentRunId")
 	switch {
@@ -92,7 +93,7 @@ func (p profile) appendEvent(b []byte, e *tapedeck.Event) ([]byte, bool) {
 			b = append(appendName(b, n), raw...)
 		}
 	}
-	b = appendMetadata(b, jsonobj.Member(e.Data, "metadata"), e, f.marked)
+	b = appendMetadata(b, jsonobj.Member(e.Data, "metadata"), e, f.marked && !again)
 	return append(appendTime(b, e), '}'), true
 }
 

@@ -93,7 +93,7 @@ func New(o Options) http.Handler {
 	h.Handle(http.MethodPost, Root+"/{agent}", h.run)
 	h.Handle(http.MethodPost, Root+"/{agent}/connect", h.connect)
 	h.Handle(http.MethodPost, Root+"/{agent}/stop/{thread}", h.stop)
-	//INGEST
+	h.Handle(http.MethodPost, Root+"/{agent}/events/{thread}", h.ingest)
 	h.routeCopilot()
 	return h
 }

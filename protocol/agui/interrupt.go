@@ -101,7 +101,7 @@ func (s *stream) wait() {
 	}
 	for _, t := range slices.Backward(s.open) {
 		e := t.closing(ids)
-		if b, ok := s.appendEvent(nil, &e); ok {
+		if b, ok := s.appendEvent(nil, &e, true); ok {
 			s.put(b)
 		}
 	}

@@ -164,10 +164,14 @@ func (r *restating) sorted() []payload.Message {
 }
 
 // clean returns a message of a client or of another agent for a client: without our
-// metadata and without members that AG-UI does not define.
-func (p profile) clean(m payload.Message, e *tapedeck.Event) payload.Message {
+// metadata and without members that AG-UI does not define. It gets the place of e if
+// marked is true; e may also repeat a message that is elsewhere.
+func (p profile) clean(m payload.Message, e *tapedeck.Event, marked bool) payload.Message {
 	raw, _ := json.Marshal(m.Metadata) // it was decoded from JSON
-	m.Metadata, m.Extra = metadata(raw, e.Offset, e.Invocation, true), nil
+	m.Metadata, m.Extra = metadata(raw, e.Offset, e.Invocation, marked), nil
+	if len(m.Metadata) == 0 {
+		m.Metadata = nil
+	}
 	m.ToolCalls = slices.Clone(m.ToolCalls)
 	for i := range m.ToolCalls {
 		m.ToolCalls[i].Extra, m.ToolCalls[i].Function.Extra = nil, nil

@@ -25,7 +25,7 @@ type stream struct {
 	out        *sse.Stream
 	invocation string          // whose events it sends
 	runID      string          // as the client knows the run
-	known      map[string]bool // ids of whole messages that the client has
+	known      map[string]bool // ids of messages that the client has, and keys of calls, see callKey
 
 	begun   bool // RUN_STARTED was sent
 	ended   bool
@@ -162,11 +162,31 @@ func (s *stream) content(e *tapedeck.Event) {
 		if s.delta.add(s, e) {
 			return
 		}
-		if b, ok := s.appendEvent(nil, e); ok {
+		if b, ok := s.appendEvent(nil, e, s.isKnown(e)); ok {
 			s.putBounded(e, b)
 		}
 	}
 }
+
+// isKnown reports whether an event opens a message or call again, and notes it.
+func (s *stream) isKnown(e *tapedeck.Event) bool {
+	var key string
+	switch e.Type {
+	case tapedeck.TextMessageStart, tapedeck.ReasoningMessageStart:
+		key = idOf(e, "messageId")
+	case tapedeck.ToolCallStart:
+		key = callKey(idOf(e, "toolCallId"))
+	default:
+		return false
+	}
+	was := s.known[key]
+	s.known[key] = true
+	return was
+}
+
+// callKey is the key of a call in [stream.known]. A call and a message may have the
+// same id.
+func callKey(id string) string { return "call\x00" + id }
 
 // putBounded gathers an event, unless no client accepts an event of its size.
 func (s *stream) putBounded(e *tapedeck.Event, b []byte) {
@@ -176,7 +196,7 @@ func (s *stream) putBounded(e *tapedeck.Event, b []byte) {
 	case e.Type == tapedeck.ToolCallResult:
 		if d, err := payload.DecodeAs[payload.ToolCallResult](*e); err == nil {
 			m := payload.Message{ID: d.MessageID, Role: payload.RoleTool, ToolCallID: d.ToolCallID, Content: d.Content, SubagentRunID: d.SubagentRunID}
-			s.putAll(s.whole(new(s.clean(m, e))))
+			s.putAll(s.whole(new(s.clean(m, e, true))))
 		}
 	default:
 		s.Logger.Warn("an event is too large for AG-UI", "session", s.session, "offset", e.Offset, "type", e.Type, "bytes", len(b))
@@ -244,7 +264,7 @@ func (s *stream) message(e *tapedeck.Event) {
 	}
 	raw, _ := json.Marshal(d.Message.Metadata)
 	if payload.PromptOf(d.Message.Role, raw) == "" {
-		s.putAll(s.whole(new(s.clean(d.Message, e))))
+		s.putAll(s.whole(new(s.clean(d.Message, e, true))))
 	}
 }
 
@@ -255,7 +275,7 @@ func (s *stream) restated(e *tapedeck.Event) {
 		return
 	}
 	for i := range d.Messages {
-		d.Messages[i] = s.clean(d.Messages[i], e)
+		d.Messages[i] = s.clean(d.Messages[i], e, false)
 	}
 	s.snapshot(d.Messages, member{})
 }
