@@ -117,7 +117,7 @@ func (s *stream) restore(now *view.Snapshot, head *tapedeck.Session) {
 	s.begin(nil)
 	messages := s.messagesOf(now)
 	for i := range messages {
-		s.known[messages[i].ID] = true
+		s.known[messages[i].ID] = len(messages[i].Metadata) > 0 // otherwise it only holds calls, and may still begin
 		for _, k := range messages[i].ToolCalls {
 			s.known[callKey(k.ID)] = true
 		}
