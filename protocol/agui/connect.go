@@ -56,6 +56,7 @@ func (h *handler) reattach(w http.ResponseWriter, r *http.Request, in *input, ru
 	}
 	if s.askPending(now.Permissions); len(s.pending) > 0 {
 		defer s.out.Close()
+		s.open = nil // nothing was opened on this stream
 		s.wait()
 		return ignoreDisconnect(s.send())
 	}
