@@ -4,7 +4,7 @@ BIN     := bin/tapedeck
 GOFILES := $(shell git ls-files '*.go' 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race vet lint conformance crash stress real-agents bench fuzz docs api ui ui-check ui-e2e clean
+.PHONY: help build test race vet lint conformance copilotkit crash stress real-agents bench fuzz docs api ui ui-check ui-e2e clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,6 +31,9 @@ conformance: build ## run the official Durable Streams suite, the clients of thr
 	cd conformance/source003 && npm ci --no-audit --no-fund --silent && node run.mjs --binary $(abspath $(BIN))
 	cd conformance/source004 && node run.mjs --binary $(abspath $(BIN))
 	cd conformance/agui && npm ci --no-audit --no-fund --silent && node run.mjs --binary $(abspath $(BIN))
+
+copilotkit: build ## test CopilotKit's React chat in a real browser (pinned npm packages, 530 MB; needs Node 20, npm and chromium)
+	cd conformance/copilotkit && npm ci --ignore-scripts --no-audit --no-fund --silent && node run.mjs --binary $(abspath $(BIN))
 
 crash: build ## kill the server under load, 50 times (ROUNDS=n for another number)
 	$(GO) test ./test/crash -run TestKill -count=1 -v -timeout 20m -args -rounds=$(or $(ROUNDS),50)
@@ -69,4 +72,4 @@ ui-e2e: build ## test the user interface in a real browser with the real program
 	cd ui && npm ci --no-audit --no-fund --silent && TAPEDECK=$(abspath $(BIN)) npm run --silent e2e
 
 clean: ## remove build results
-	rm -rf bin conformance/durable/node_modules conformance/source003/node_modules conformance/agui/node_modules bench/rival/node_modules ui/node_modules
+	rm -rf bin conformance/durable/node_modules conformance/source003/node_modules conformance/agui/node_modules conformance/copilotkit/node_modules bench/rival/node_modules ui/node_modules

@@ -6,15 +6,16 @@ import { join, resolve } from "node:path"
 import { createInterface } from "node:readline"
 
 export class Server {
-  constructor(binary) {
+  constructor(binary, flags = []) {
     this.binary = resolve(binary)
+    this.flags = flags
     this.work = mkdtempSync(join(tmpdir(), "agui-"))
   }
 
   /** Starts the server and waits until it prints its URL. */
   async start(listen = "127.0.0.1:0") {
     const env = { ...process.env, TAPEDECK_WORK: join(this.work, "work") }
-    const args = ["serve", "--demo", "--listen", listen, "--data", join(this.work, "data")]
+    const args = ["serve", "--demo", "--listen", listen, "--data", join(this.work, "data"), ...this.flags]
     const child = spawn(this.binary, args, { stdio: ["ignore", "pipe", "pipe"], env })
     this.child = child
     this.ended = new Promise((done) => child.on("exit", done))
