@@ -198,3 +198,32 @@ func TestConnectAfterRewind(t *testing.T) {
 		}
 	})
 }
+
+// A thread with more messages than one question to the views returns is restored as
+// a whole, and a client far behind adds only its new message.
+func TestLongThread(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n = 10_050
+		w := newWorld(t)
+		if _, err := w.Create(t.Context(), api.NewSession{ID: "s"}); err != nil {
+			t.Fatal(err)
+		}
+		events := make([]tapedeck.Event, n)
+		for i := range events {
+			events[i] = payload.NewEvent(payload.MessageAdded{Message: payload.NewMessage(fmt.Sprint("m", i), payload.RoleUser, "x")})
+		}
+		if _, err := w.Append(t.Context(), tapedeck.Append{Session: "s", Events: events}); err != nil {
+			t.Fatal(err)
+		}
+		f := &frontend{t: t}
+		f.receive(w.run("/agui/steps/connect", input("s", "x", "u", "")).events())
+		if len(f.messages) != n || f.messages[0]["id"] != "m0" || f.messages[n-1]["id"] != fmt.Sprint("m", n-1) {
+			t.Fatalf("%d messages were restored", len(f.messages))
+		}
+		w.run("/agui/steps", `{"threadId":"s","runId":"r","messages":[{"id":"m3","role":"user","content":"x"},{"id":"new","role":"user","content":"hello"}]}`)
+		f.receive(w.run("/agui/steps/connect", input("s", "x", "u", "")).events())
+		if len(f.messages) != n+1 || f.messages[n]["id"] != "new" {
+			t.Errorf("now there are %d messages", len(f.messages))
+		}
+	})
+}

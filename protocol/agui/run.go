@@ -182,6 +182,11 @@ func (h *handler) askAgain(ctx context.Context, in *input, now *view.Snapshot, h
 	if i < 0 {
 		return nil, nothing
 	}
+	// The request may be a repetition of the one that got the answer.
+	if _, used, err := h.Views.FindInvocation(ctx, in.place.session, in.RunID); err != nil || used {
+		return nil, cmp.Or(err, error(tapedeck.Errorf(tapedeck.Conflict, "session %s has a run %s already", in.place.session, in.RunID).
+			WithHint("connect to the thread; to ask again, use another runId")))
+	}
 	back := api.Rewind{Session: in.place.session, Thread: in.place.lane, BeforeInvocation: now.Messages[i].Invocation}
 	if back.BeforeInvocation == "" {
 		back.ToOffset = &now.Messages[i].Offset

@@ -82,6 +82,14 @@ func TestRunIDIsUsedOnce(t *testing.T) {
 		if r.Status != 409 || !strings.Contains(r.Text(), "has a run r already") || len(w.inputs) != 1 {
 			t.Errorf("%d %s", r.Status, r.Text())
 		}
+		// The thread has the message already: that is how a client asks again.
+		r = w.run("/agui/steps", input("s", "r", "u1", "one"))
+		if r.Status != 409 || !strings.Contains(r.Text(), "has a run r already") || len(w.inputs) != 1 {
+			t.Errorf("%d %s", r.Status, r.Text())
+		}
+		if s, err := w.Session("s").Info(t.Context()); err != nil || s.LastJump != 0 {
+			t.Errorf("the repetition has reverted the answer: %+v, %v", s, err)
+		}
 	})
 }
 
