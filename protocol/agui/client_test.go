@@ -115,17 +115,18 @@ func (f *frontend) restate(list []any) {
 		with[m.(map[string]any)["id"]] = m.(map[string]any)
 	}
 	var kept []map[string]any
+	has := map[any]bool{}
 	for _, m := range f.messages {
 		if n := with[m["id"]]; n != nil {
-			kept = append(kept, n)
+			kept, has[m["id"]] = append(kept, n), true
+		}
+	}
+	for _, m := range list {
+		if m := m.(map[string]any); !has[m["id"]] {
+			kept, has[m["id"]] = append(kept, m), true
 		}
 	}
 	f.messages = kept
-	for _, m := range list {
-		if f.find(m.(map[string]any)["id"]) == nil {
-			f.messages = append(f.messages, m.(map[string]any))
-		}
-	}
 }
 
 func (f *frontend) content(typ string, e map[string]any) {

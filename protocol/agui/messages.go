@@ -46,7 +46,6 @@ func (h *handler) conversation(ctx context.Context, at place, head int64) (view.
 type placed struct {
 	payload.Message
 	offset int64
-	calls  []int64 // the offsets of its calls
 }
 
 // A restating builds the messages of AG-UI from a view. It puts each message where a

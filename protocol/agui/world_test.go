@@ -141,15 +141,6 @@ func (r *reader) events() (list []map[string]any) {
 	return list
 }
 
-// types returns the types of the events that were received.
-func (r *reader) types() string {
-	var b strings.Builder
-	for _, e := range r.events() {
-		fmt.Fprintln(&b, e["type"])
-	}
-	return strings.TrimSpace(b.String())
-}
-
 // run sends a request and returns the client when the stream has ended.
 func (w *world) run(path, body string) *reader {
 	w.Helper()
