@@ -79,6 +79,9 @@ func (f *frontend) apply(e map[string]any) string {
 	case "MESSAGES_SNAPSHOT":
 		f.restate(e["messages"].([]any))
 	default:
+		if m := f.find(e["parentMessageId"]); typ == "TOOL_CALL_START" && m != nil && m["role"] != "assistant" {
+			return fmt.Sprintf("its parent is a message of the role %v", m["role"])
+		}
 		f.content(typ, e)
 	}
 	return ""
@@ -99,7 +102,7 @@ func (f *frontend) order(typ string, e map[string]any) string {
 			f.open[key] = true
 		case (typ == k[1] || typ == k[2]) && !f.open[key]:
 			return "it is not open"
-		case typ == k[2]:
+		case typ == k[2], typ == "SUBAGENT_ERROR" && k[0] == "SUBAGENT_STARTED":
 			delete(f.open, key)
 		}
 	}

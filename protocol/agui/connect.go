@@ -61,7 +61,7 @@ func (h *handler) reattach(w http.ResponseWriter, r *http.Request, in *input, ru
 		return ignoreDisconnect(s.send())
 	}
 	for i := range s.open {
-		if b, ok := s.appendEvent(nil, &s.open[i].start, true); ok {
+		if b, ok := s.appendEvent(nil, s.withParent(&s.open[i].start), true); ok {
 			s.put(b)
 		}
 	}
@@ -118,9 +118,11 @@ func (s *stream) restore(now *view.Snapshot, head *tapedeck.Session) {
 	s.begin(nil)
 	messages := s.messagesOf(now)
 	for i := range messages {
-		s.known[messages[i].ID] = len(messages[i].Metadata) > 0 // otherwise it only holds calls, and may still begin
+		if len(messages[i].Metadata) > 0 { // otherwise it only holds calls, and may still begin
+			s.known[messages[i].ID] = messages[i].Role
+		}
 		for _, k := range messages[i].ToolCalls {
-			s.known[callKey(k.ID)] = true
+			s.known[callKey(k.ID)] = "call"
 		}
 	}
 	all := member{}

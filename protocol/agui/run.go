@@ -61,7 +61,7 @@ func (h *handler) runInput(w http.ResponseWriter, r *http.Request, in *input) er
 	}
 	s := h.newStream(w, in, started.Invocation, in.RunID)
 	for i := range in.Messages {
-		s.known[in.Messages[i].ID] = true
+		s.known[in.Messages[i].ID] = in.Messages[i].Role
 	}
 	return s.follow(r, started.Offset)
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/jsonobj"
 	"github.com/tapedeck/tapedeck/internal/problem"
 	"github.com/tapedeck/tapedeck/internal/sse"
 	"github.com/tapedeck/tapedeck/payload"
@@ -23,9 +24,9 @@ type stream struct {
 	*handler
 	place
 	out        *sse.Stream
-	invocation string          // whose events it sends
-	runID      string          // as the client knows the run
-	known      map[string]bool // ids of messages that the client has, and keys of calls, see callKey
+	invocation string            // whose events it sends
+	runID      string            // as the client knows the run
+	known      map[string]string // by id: the roles of the messages that the client has; also keys of calls, see callKey
 
 	begun   bool // RUN_STARTED was sent
 	ended   bool
@@ -49,7 +50,7 @@ var (
 func (h *handler) newStream(w http.ResponseWriter, in *input, invocation, runID string) *stream {
 	return &stream{
 		profile: in.profile(), handler: h, place: in.place, out: sse.NewStream(w, heartbeat),
-		invocation: invocation, runID: runID, known: map[string]bool{},
+		invocation: invocation, runID: runID, known: map[string]string{},
 	}
 }
 
@@ -162,31 +163,61 @@ func (s *stream) content(e *tapedeck.Event) {
 		if s.delta.add(s, e) {
 			return
 		}
-		if b, ok := s.appendEvent(nil, e, s.isKnown(e)); ok {
+		again := s.isKnown(e)
+		if b, ok := s.appendEvent(nil, s.withParent(e), again); ok {
 			s.putBounded(e, b)
 		}
 	}
 }
 
-// isKnown reports whether an event opens a message or call again, and notes it.
+// isKnown reports whether an event opens a message or call again. It notes what the
+// client knows after the event.
 func (s *stream) isKnown(e *tapedeck.Event) bool {
-	var key string
+	key, role := idOf(e, "messageId"), ""
 	switch e.Type {
-	case tapedeck.TextMessageStart, tapedeck.ReasoningMessageStart:
-		key = idOf(e, "messageId")
+	case tapedeck.TextMessageStart:
+		if role = jsonobj.StringOf(jsonobj.Member(e.Data, "role")); role == "" {
+			role = payload.RoleAssistant
+		}
+	case tapedeck.ReasoningMessageStart:
+		role = payload.RoleReasoning
+	case tapedeck.ActivitySnapshot:
+		role = payload.RoleActivity
+	case tapedeck.ToolCallResult:
+		role = payload.RoleTool
 	case tapedeck.ToolCallStart:
-		key = callKey(idOf(e, "toolCallId"))
+		key, role = callKey(idOf(e, "toolCallId")), "call"
 	default:
 		return false
 	}
-	was := s.known[key]
-	s.known[key] = true
+	_, was := s.known[key]
+	s.known[key] = role
 	return was
 }
 
 // callKey is the key of a call in [stream.known]. A call and a message may have the
 // same id.
 func callKey(id string) string { return "call\x00" + id }
+
+// withParent returns a TOOL_CALL_START whose parent, if it has one, can be the message
+// of the call: a client warns of a parent that is not an assistant's message.
+func (s *stream) withParent(e *tapedeck.Event) *tapedeck.Event {
+	if e.Type != tapedeck.ToolCallStart {
+		return e
+	}
+	role, ok := s.known[jsonobj.StringOf(jsonobj.Member(e.Data, "parentMessageId"))]
+	if !ok || role == payload.RoleAssistant {
+		return e
+	}
+	d, err := payload.DecodeAs[payload.ToolCallStart](*e)
+	if err != nil {
+		return e
+	}
+	d.ParentMessageID = ""
+	out := *e
+	out.Data = payload.NewEvent(d).Data
+	return &out
+}
 
 // putBounded gathers an event, unless no client accepts an event of its size.
 func (s *stream) putBounded(e *tapedeck.Event, b []byte) {
@@ -259,11 +290,15 @@ func (s *stream) runError(e *tapedeck.Event) {
 // message gathers a whole message that was added during the run.
 func (s *stream) message(e *tapedeck.Event) {
 	var d payload.MessageAdded
-	if json.Unmarshal(e.Data, &d) != nil || d.Message.ID == "" || s.known[d.Message.ID] {
+	if json.Unmarshal(e.Data, &d) != nil || d.Message.ID == "" {
+		return
+	}
+	if _, has := s.known[d.Message.ID]; has {
 		return
 	}
 	raw, _ := json.Marshal(d.Message.Metadata)
 	if payload.PromptOf(d.Message.Role, raw) == "" {
+		s.known[d.Message.ID] = d.Message.Role
 		s.putAll(s.whole(new(s.clean(d.Message, e, true))))
 	}
 }
