@@ -227,3 +227,41 @@ func TestLongThread(t *testing.T) {
 		}
 	})
 }
+
+// Whole messages that another program adds during a run reach the clients of the run.
+func TestMessagesDuringRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		r := w.open("/agui/steps", input("s", "r", "u", "wait\n"+said("end", "Bye")))
+		synctest.Wait()
+		for _, m := range []string{
+			`{"id":"w1","role":"user","content":[{"type":"text","text":"and "},{"type":"text","text":"this"}],"mine":1}`,
+			`{"id":"w2","role":"assistant","content":"Yes","toolCalls":[{"id":"k","type":"function","function":{"name":"f","arguments":"{}"}}]}`,
+			`{"id":"w3","role":"tool","toolCallId":"k","content":"ok"}`,
+			`{"id":"w4","role":"reasoning","content":"hm"}`,
+			`{"id":"w5","role":"activity","activityType":"X","content":{"a":1}}`,
+			`{"id":"w6","role":"system","content":"Be short.","name":"ops"}`,
+			`{"id":"w7","role":"system","content":"the system text","metadata":{"tapedeck":{"prompt":"sha256:x"}}}`,
+			`{"id":"u","role":"user","content":"changed"}`,
+		} {
+			w.mustAppend([]tapedeck.Event{{Type: tapedeck.MessageAdded, Invocation: "r", Data: json.RawMessage(`{"message":` + m + `}`)}})
+		}
+		w.proceed <- struct{}{}
+		<-r.Done
+		f := &frontend{t: t, messages: []map[string]any{{"id": "u"}}}
+		f.receive(r.events())
+		var got []string
+		for _, m := range f.messages {
+			got = append(got, fmt.Sprint(m["id"], ":", m["role"], ":", m["content"]))
+		}
+		want := []string{"u:<nil>:<nil>", "w1:user:and this", "w2:assistant:Yes", "w3:tool:ok", "w4:reasoning:hm", "w5:activity:map[a:1]", "w6:system:Be short.", "end:assistant:Bye"}
+		if !slices.Equal(got, want) {
+			t.Errorf("the front end has\n%q\nwant\n%q", got, want)
+		}
+		late := &frontend{t: t}
+		late.receive(w.run("/agui/steps/connect", input("s", "x", "u", "")).events())
+		if len(late.messages) != len(want) {
+			t.Errorf("the late client has\n%s", late)
+		}
+	})
+}

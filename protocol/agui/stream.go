@@ -182,9 +182,11 @@ func (s *stream) isKnown(e *tapedeck.Event) bool {
 	case tapedeck.ReasoningMessageStart:
 		role = payload.RoleReasoning
 	case tapedeck.ActivitySnapshot:
-		role = payload.RoleActivity
+		s.known[key] = payload.RoleActivity
+		return false
 	case tapedeck.ToolCallResult:
-		role = payload.RoleTool
+		s.known[key] = payload.RoleTool
+		return false
 	case tapedeck.ToolCallStart:
 		key, role = callKey(idOf(e, "toolCallId")), "call"
 	default:
