@@ -22,7 +22,7 @@ func BenchmarkConnect(b *testing.B) {
 }
 
 // BenchmarkConnectInRun restores a thread in the middle of a message of twenty
-// thousand words, which is then complete.
+// thousand words. A question of the agent ends the stream.
 func BenchmarkConnectInRun(b *testing.B) {
 	begin := []string{`RUN_STARTED {"threadId":"main","runId":"r"}`, `TEXT_MESSAGE_START {"messageId":"m"}`}
 	w := benchThread(b, func(i int) tapedeck.Event {
@@ -31,14 +31,14 @@ func BenchmarkConnectInRun(b *testing.B) {
 			_, _ = fmt.Sscanf(begin[i], "%s %s", &typ, &data)
 			return tapedeck.Event{Type: typ, Data: json.RawMessage(data), Invocation: "r"}
 		}
+		if i == 20_000-1 {
+			return tapedeck.Event{Type: tapedeck.PermissionRequested, Invocation: "r", Data: json.RawMessage(`{"id":"p","options":[{"id":"yes"}]}`)}
+		}
 		return tapedeck.Event{Type: tapedeck.TextMessageContent, Invocation: "r", Data: json.RawMessage(`{"messageId":"m","delta":"word "}`)}
 	}, 20_000)
 	b.ReportAllocs()
 	for b.Loop() {
-		r := w.open("/agui/steps/connect", input("s", "x", "u", ""))
-		for len(r.Text()) < 100_000 {
-		}
-		r.Disconnect()
+		w.run("/agui/steps/connect", input("s", "x", "u", ""))
 	}
 }
 

@@ -1,6 +1,7 @@
 package agui
 
 import (
+	"bytes"
 	"context"
 	"net/http"
 
@@ -95,6 +96,9 @@ func (s *stream) scan(ctx context.Context, from, to int64) error {
 			return tapedeck.Errorf(tapedeck.Conflict, "session %s was deleted and recreated in the meantime", s.session).WithHint("connect again")
 		}
 		for _, rec := range p.Records {
+			if isDelta(rec.Data) { // most of a run
+				continue
+			}
 			e, err := rec.Event()
 			if err != nil {
 				return err
@@ -112,6 +116,17 @@ func (s *stream) scan(ctx context.Context, from, to int64) error {
 // drops those that a rewind has reverted. Without it, a snapshot without activities
 // leaves them as they are.
 var allActivities = member{"metadata", []byte(`{"@ag-ui/client":{"authoritativeActivityTypes":null}}`)}
+
+// isDelta reports whether an envelope is that of a delta, without decoding it. An
+// envelope begins with its offset and its type.
+func isDelta(envelope []byte) bool {
+	_, rest, ok := bytes.Cut(envelope[:min(len(envelope), 80)], []byte(`,"type":"`))
+	if !ok {
+		return false
+	}
+	typ, _, _ := bytes.Cut(rest, []byte(`"`))
+	return deltas[string(typ)] != ""
+}
 
 // restore gathers the conversation and the state as of an offset.
 func (s *stream) restore(now *view.Snapshot, head *tapedeck.Session) {
