@@ -170,7 +170,10 @@ func TestTwoQuestions(t *testing.T) {
 		if ids := asked(w.run("/agui/asker", resume("r2", "b"))); !slices.Equal(ids, []string{"a"}) {
 			t.Errorf("after the first answer the agent asks %q", ids)
 		}
-		f.receive(w.run("/agui/asker", resume("r3", "a")).events())
+		last := w.open("/agui/asker", resume("r3", "a"))
+		w.proceed <- struct{}{}
+		<-last.Done
+		f.receive(last.events())
 		if got := f.messages[len(f.messages)-1]["content"]; got != "a=yes<nil> b=yes<nil>" || f.outcome != "success" {
 			t.Errorf("the agent got %v, the outcome is %q", got, f.outcome)
 		}

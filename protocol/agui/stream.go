@@ -73,9 +73,9 @@ func (s *stream) put(event []byte) {
 // it becomes RUN_ERROR.
 func (s *stream) follow(r *http.Request, from int64) error {
 	defer s.out.Close()
-	ctx, cancel := context.WithCancelCause(r.Context())
-	defer cancel(nil)
-	defer context.AfterFunc(s.Stop, func() { cancel(errStopped) })()
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(s.Stop, cancel)()
 	o := tapedeck.FollowOptions{From: from, Idle: heartbeat / 2, MaxBytes: readBytes}
 	for page, err := range s.Sessions.Follow(ctx, s.session, o) {
 		if err == nil {
@@ -87,7 +87,7 @@ func (s *stream) follow(r *http.Request, from int64) error {
 		case err != nil && !s.out.Started() && s.buf == nil:
 			return err
 		case err != nil:
-			if errors.Is(context.Cause(ctx), errStopped) {
+			if s.Stop.Err() != nil {
 				err = errStopped
 			}
 			s.fail(r, err)

@@ -74,7 +74,7 @@ func (w *world) steps(ctx context.Context, in tapedeck.Invocation) iter.Seq2[tap
 }
 
 // asks asks as many questions as the task has words, all at once, in the middle of a
-// message and a step.
+// call and a step. After the answers it waits for the test.
 func (w *world) asks(ctx context.Context, in tapedeck.Invocation) iter.Seq2[tapedeck.Event, error] {
 	return func(yield func(tapedeck.Event, error) bool) {
 		for _, line := range []string{`STEP_STARTED {"stepName":"s"}`, `TOOL_CALL_START {"toolCallId":"c","toolCallName":"rm"}`, `TOOL_CALL_ARGS {"toolCallId":"c","delta":"{"}`} {
@@ -97,6 +97,11 @@ func (w *world) asks(ctx context.Context, in tapedeck.Invocation) iter.Seq2[tape
 		got := map[string]bool{}
 		for range ids {
 			got[<-answers] = true
+		}
+		select { // so that it is certain what a client gets at once, and what later
+		case <-w.proceed:
+		case <-ctx.Done():
+			return
 		}
 		text, _ := json.Marshal(strings.Join(slices.Sorted(maps.Keys(got)), " "))
 		for _, line := range []string{`TOOL_CALL_ARGS {"toolCallId":"c","delta":"}"}`, `TOOL_CALL_END {"toolCallId":"c"}`, `TOOL_CALL_RESULT {"messageId":"r","toolCallId":"c","content":` + string(text) + `}`, `STEP_FINISHED {"stepName":"s"}`} {
