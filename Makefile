@@ -4,7 +4,7 @@ BIN     := bin/tapedeck
 GOFILES := $(shell git ls-files '*.go' 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race vet lint conformance crash stress real-agents bench fuzz docs api ui ui-check ui-e2e clean
+.PHONY: help build test race vet lint conformance copilotkit crash stress real-agents bench fuzz docs api ui ui-check ui-e2e clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,7 +25,7 @@ vet: ## check the formatting and run go vet
 lint: ## run golangci-lint (its first build takes some minutes)
 	$(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run
 
-conformance: build ## run the official Durable Streams suite, the official clients of MCP and A2A, and the clients of three other designs (needs Node 20 and npm)
+conformance: build ## run the official Durable Streams suite, the official clients of MCP, A2A, AG-UI and CopilotKit, and the clients of three other designs (needs Node 20 and npm)
 	cd conformance/durable && npm ci --no-audit --no-fund --silent && node run.mjs --binary $(abspath $(BIN))
 	cd conformance/mcp && npm ci --no-audit --no-fund --silent && node run.mjs --binary $(abspath $(BIN))
 	cd conformance/source002 && node run.mjs --binary $(abspath $(BIN))
@@ -33,6 +33,10 @@ conformance: build ## run the official Durable Streams suite, the official clien
 	cd conformance/source004 && node run.mjs --binary $(abspath $(BIN))
 	cd conformance/a2a && npm ci --no-audit --no-fund --silent && node run.mjs --binary $(abspath $(BIN))
 	TAPEDECK_BIN=$(abspath $(BIN)) $(GO) test ./test/a2a -count=1
+	cd conformance/agui && npm ci --no-audit --no-fund --silent && node run.mjs --binary $(abspath $(BIN))
+
+copilotkit: build ## test CopilotKit's React chat in a real browser (pinned npm packages, 530 MB; needs Node 20, npm and chromium)
+	cd conformance/copilotkit && npm ci --ignore-scripts --no-audit --no-fund --silent && node run.mjs --binary $(abspath $(BIN))
 
 crash: build ## kill the server under load, 50 times (ROUNDS=n for another number)
 	$(GO) test ./test/crash -run TestKill -count=1 -v -timeout 20m -args -rounds=$(or $(ROUNDS),50)

@@ -36,6 +36,7 @@ type Invocation struct {
 	Thread  string
 	Task    string          // the user's request, after Context if there is one
 	Config  json.RawMessage // for the runner; nil if none
+	Input   json.RawMessage // what an AG-UI client sent beside its messages: tools, context, state, forwardedProps, resume; nil if none
 	Resumes string          // the cancelled, interrupted or failed invocation that this one resumes; "" if none
 	Context string          // what the agent is told about how that invocation ended; "" if nothing
 

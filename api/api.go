@@ -3,7 +3,7 @@
 // is spelled once. docs/openapi.json is generated from them.
 //
 // The JSON tags are the names on the wire. A member whose tag is "-" is in the path
-// of the request. A member of a request without omitempty or omitzero must be given.
+// of the request, or its comment says that the HTTP API does not have it. A member of a request without omitempty or omitzero must be given.
 // Offsets count events from 0; sizes are bytes; times are UTC.
 //
 // A verb fails with a [*tapedeck.Error]. The kinds that every verb may return are

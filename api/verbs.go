@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // A NewSession asks for a session. An id that is taken is a [tapedeck.Conflict].
@@ -51,6 +52,13 @@ type Task struct {
 	// the session begins no run: the answer describes the run of that task. Another
 	// text is a [tapedeck.Conflict].
 	MessageID string `json:"message_id,omitempty"`
+
+	// The members below are not part of the HTTP API. Other protocols have them.
+
+	Invocation string            `json:"-"` // the id of the run; an id that the session has used is a [tapedeck.Conflict]; "" for a new one
+	Messages   []payload.Message `json:"-"` // new messages of the client, appended instead of Text; the last one is the task if it is a user's
+	State      json.RawMessage   `json:"-"` // the new shared state of the thread; nil if it did not change
+	Input      *payload.RunInput `json:"-"` // what else the client gives to the agent; nil for nothing
 }
 
 // Started reports the run that a [Task] or a [Resume] began.

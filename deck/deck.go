@@ -37,6 +37,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/procgroup"
 	"github.com/tapedeck/tapedeck/projection"
 	"github.com/tapedeck/tapedeck/protocol/a2a"
+	"github.com/tapedeck/tapedeck/protocol/agui"
 	"github.com/tapedeck/tapedeck/protocol/durable"
 	"github.com/tapedeck/tapedeck/protocol/durable/subscription"
 	"github.com/tapedeck/tapedeck/protocol/rest"
@@ -263,6 +264,9 @@ func (d *Deck) newHandler() http.Handler {
 		Durable: durable.New(durable.Options{
 			Store: d.hub, Verbs: d.engine, Views: d.views, Fork: d.forkAt, Subscriptions: d.subs,
 			LongPoll: o.LongPoll, MaxBody: o.MaxBody, Logger: o.Logger,
+		}),
+		AGUI: agui.New(agui.Options{
+			Sessions: d.hub, Verbs: d.engine, Views: d.views, MaxBody: o.MaxBody, MaxEvents: o.MaxEvents, Version: o.Version, Stop: d.streams, Logger: o.Logger,
 		}),
 		MCP: d.newMCP(),
 		A2A: a2a.New(a2a.Options{

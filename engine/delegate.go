@@ -127,7 +127,7 @@ func (r *run) childStarted(ev *tapedeck.Event, offset int64) {
 	child := r.engine.runs[ev.Invocation]
 	r.engine.mu.Unlock()
 	if child != nil && child.from.run == r {
-		child.offset = offset
+		child.offset, child.heard = offset, offset
 		close(child.from.started)
 	}
 }

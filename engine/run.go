@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"iter"
 	"runtime/debug"
@@ -26,6 +27,7 @@ type run struct {
 	agent  Agent
 	in     tapedeck.Invocation
 	offset int64 // its first event
+	heard  int64 // the events before it are the agent's history
 
 	ctx  context.Context
 	stop context.CancelCauseFunc
@@ -46,9 +48,12 @@ func newRun(e *Engine, agent Agent, t api.Task, f predecessor) *run {
 	r := &run{engine: e, agent: agent, done: make(chan struct{}), queue: newQueue(), instance: view.AgentInstance(t.Session, agent.Name, t.Thread), prompt: f.prompt, lost: f.lost}
 	r.ctx, r.stop = context.WithCancelCause(context.Background())
 	r.in = tapedeck.Invocation{
-		ID: tapedeck.NewID("inv_"), Session: t.Session, Thread: t.Thread, Task: t.Text, Config: t.Config, History: r.history,
+		ID: cmp.Or(t.Invocation, tapedeck.NewID("inv_")), Session: t.Session, Thread: t.Thread, Task: t.Text, Config: t.Config, History: r.history,
 		Resumes: f.resumes, Context: f.context, Unheard: f.unheard, Ask: r.ask, Stored: r.stored,
 		Folder: f.folder, Link: f.link,
+	}
+	if t.Input != nil {
+		r.in.Input, _ = json.Marshal(t.Input) // its raw members were decoded from JSON
 	}
 	if r.in.Delegates = e.delegates(&agent, 0); len(r.in.Delegates) > 0 {
 		r.in.Delegate = r.delegate
@@ -60,12 +65,12 @@ func newRun(e *Engine, agent Agent, t api.Task, f predecessor) *run {
 // history yields the active events before this invocation.
 func (r *run) history(ctx context.Context) iter.Seq2[tapedeck.Event, error] {
 	return func(yield func(tapedeck.Event, error) bool) {
-		t, err := r.engine.views.Timeline(ctx, r.in.Session, r.offset)
+		t, err := r.engine.views.Timeline(ctx, r.in.Session, r.heard)
 		if err != nil {
 			yield(tapedeck.Event{}, err)
 			return
 		}
-		active(tapedeck.Events(ctx, r.engine.store, r.in.Session, 0), t, r.offset)(yield)
+		active(tapedeck.Events(ctx, r.engine.store, r.in.Session, 0), t, r.heard)(yield)
 	}
 }
 

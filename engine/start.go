@@ -40,8 +40,11 @@ func (e *Engine) Start(ctx context.Context, t api.Task) (api.Started, error) {
 	if !t.Create || tapedeck.KindOf(err) != tapedeck.NotFound {
 		return started, err
 	}
-	if _, gone := e.session(ctx, t.Session); tapedeck.KindOf(gone) != tapedeck.NotFound {
-		return started, err // it is the agent that does not exist
+	switch _, known := e.session(ctx, t.Session); {
+	case known == nil: // something else was not found, such as the agent
+		return started, err
+	case tapedeck.KindOf(known) != tapedeck.NotFound:
+		return started, known
 	}
 	return e.startNew(ctx, t)
 }
@@ -58,14 +61,33 @@ func checkTask(t *api.Task) error {
 		return tapedeck.Errorf(tapedeck.Conflict, "thread %.128q belongs to a sub-agent; only the agent that started it can continue it", t.Thread).
 			WithHint("give the task to the thread of that agent")
 	}
-	if err := tapedeck.CheckName("the id of the message", t.MessageID); err != nil || t.Thread == "" {
-		return err
-	}
-	return tapedeck.CheckID("the thread", t.Thread)
+	return cmp.Or(tapedeck.CheckName("the id of the message", t.MessageID), checkOptional("the thread", t.Thread), checkOptional("the run", t.Invocation), checkMessages(t.Messages))
 }
 
-// startNew also creates the session. It deletes the session again if the run cannot
-// start.
+// checkOptional checks an id that may be empty.
+func checkOptional(what, id string) error {
+	if id == "" {
+		return nil
+	}
+	return tapedeck.CheckID(what, id)
+}
+
+// checkMessages checks the messages that a client sends with a task. An activity is
+// what a front end shows; clients never send it.
+func checkMessages(list []payload.Message) error {
+	for i := range list {
+		if err := list[i].Check(); err != nil {
+			return err
+		}
+		if list[i].Role == payload.RoleActivity {
+			return tapedeck.Errorf(tapedeck.Invalid, "a task cannot have a message of the role %s", payload.RoleActivity)
+		}
+	}
+	return nil
+}
+
+// startNew also creates the session, with the id of the task if that has one. It
+// deletes the session again if the run cannot start.
 func (e *Engine) startNew(ctx context.Context, t api.Task) (api.Started, error) {
 	agent, err := e.agent(t.Agent)
 	if err != nil {
@@ -116,6 +138,9 @@ func (e *Engine) start(ctx context.Context, t api.Task, resume bool) (api.Starte
 		if _, err := e.agent(t.Agent); err != nil {
 			return api.Started{}, err
 		}
+		if err := e.checkUnused(ctx, &t); err != nil {
+			return api.Started{}, err
+		}
 		f, err := e.findPredecessor(ctx, &s, t.Thread, resume)
 		if err != nil && t.MessageID != "" {
 			return e.repeated(ctx, &s, &t, err)
@@ -139,6 +164,19 @@ func (e *Engine) start(ctx context.Context, t api.Task, resume bool) (api.Starte
 		}
 	}
 	return api.Started{}, tapedeck.Errorf(tapedeck.Unavailable, "session %s is constantly rewound by others", t.Session).WithHint("try again")
+}
+
+// checkUnused refuses the id of a run that the session has used. Of two tasks that
+// begin at once with the same id, the verifier of the order refuses one.
+func (e *Engine) checkUnused(ctx context.Context, t *api.Task) error {
+	if t.Invocation == "" {
+		return nil
+	}
+	_, used, err := e.views.FindInvocation(ctx, t.Session, t.Invocation)
+	if err == nil && used {
+		err = tapedeck.Errorf(tapedeck.Conflict, "session %s has a run %s already", t.Session, t.Invocation).WithHint("every run needs an id of its own")
+	}
+	return err
 }
 
 // prepare fills in what the agent needs to start: its folder, a new system text and
@@ -188,7 +226,7 @@ func (e *Engine) begin(ctx context.Context, r *run, t api.Task, seen *tapedeck.S
 	case done.Duplicate:
 		return e.startedBefore(ctx, &t, done.First)
 	}
-	r.offset = done.First
+	r.offset, r.heard = done.First, done.First+int64(len(earlier(t.Messages)))
 	go r.drive()
 	return api.Started{Session: t.Session, Invocation: r.in.ID, Status: tapedeck.StatusRunning, Offset: done.First}, nil
 }
@@ -244,57 +282,6 @@ func checkThreadFree(s *tapedeck.Session, thread string) error {
 			WithHint("wait for it, cancel it, or use another thread")
 	}
 	return nil
-}
-
-// opening returns the events that begin a run. The user's text is one of them; the
-// context that the agent gets in front of it is recorded separately.
-func (r *run) opening(t api.Task) []tapedeck.Event {
-	id := cmp.Or(t.MessageID, tapedeck.NewID("msg_"))
-	user := event(payload.MessageAdded{Message: payload.NewMessage(id, payload.RoleUser, t.Text)}, t.Actor)
-	user.Thread, user.Invocation = r.in.Thread, r.in.ID
-	ours := tapedeck.Meta{Agent: r.agent.Name, Resumes: r.in.Resumes, Context: r.in.Context}
-	if q, ok := r.agent.Runner.(runner.Equipped); ok {
-		has := q.Equipment(r.in)
-		ours.Model, ours.Tools, ours.Skills = has.Model, has.Tools, has.Skills
-	}
-	parent := ""
-	if r.from.run != nil {
-		parent = r.from.run.in.ID
-	}
-	begin := r.engine.runStarted(r.in.Thread, r.in.ID, parent, ours)
-	r.stamp(&begin)
-	user.Time = begin.Time
-	events := []tapedeck.Event{user, begin}
-	if r.prompt != nil {
-		prompt := payload.NewEvent(payload.NewPrompt(*r.prompt))
-		r.stamp(&prompt)
-		prompt.Time = begin.Time
-		events = append([]tapedeck.Event{prompt}, events...)
-	}
-	if r.lost > 0 {
-		events = append(events, r.lossEvent())
-	}
-	return events
-}
-
-// lossEvent records that the resume context is incomplete.
-func (r *run) lossEvent() tapedeck.Event {
-	value := object(map[string]any{
-		"reason": "the resume context leaves out a part of what the run before said or called", "bytes": len(r.in.Context), "left_out": r.lost,
-	})
-	ev := payload.NewEvent(payload.Custom{Name: "tapedeck.lossy", Value: value})
-	r.stamp(&ev)
-	return ev
-}
-
-// runStarted returns the event that begins a run which this engine drives.
-func (e *Engine) runStarted(thread, invocation, parent string, ours tapedeck.Meta) tapedeck.Event {
-	ours.Owner = e.id
-	d := map[string]any{"threadId": thread, "runId": invocation, "metadata": ours.In(nil)}
-	if parent != "" {
-		d["parentRunId"] = parent
-	}
-	return tapedeck.Event{Type: tapedeck.RunStarted, Data: object(d)}
 }
 
 // register makes the run known before it begins, so that a shutdown or a cancel that

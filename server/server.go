@@ -29,6 +29,7 @@ type Options struct {
 	Task    http.Handler // the HTTP API for clients of the task protocol, under /sse; nil for none
 	Durable http.Handler // Durable Streams, under /v1/stream
 	MCP     http.Handler // the Model Context Protocol, at /mcp; nil for none
+	AGUI    http.Handler // AG-UI under /agui, and for CopilotKit under /copilotkit; nil for none
 	A2A     http.Handler // A2A, under /a2a and /api/a2a, and its cards; nil for none
 
 	A2ASessions []string // patterns of further requests that A2A answers: those of kagent, which are outside of /api/v1
@@ -75,6 +76,11 @@ func New(o Options) http.Handler {
 	mux.Handle("/v1/stream", o.Durable)
 	mux.Handle("/v1/stream/", o.Durable)
 	o.mountA2A(mux)
+	if o.AGUI != nil {
+		for _, path := range []string{"/agui/", "/copilotkit", "/copilotkit/"} {
+			mux.Handle(path, o.AGUI)
+		}
+	}
 	mux.HandleFunc("GET /healthz", o.healthz)
 	mux.HandleFunc("GET /readyz", o.readyz)
 	o.mountPages(mux)

@@ -40,12 +40,19 @@ func Watch(t testing.TB, h http.Handler, target string, headers ...string) *Clie
 // Open opens a stream as [Watch] does. The client keeps what it has received before.
 func (c *Client) Open(t testing.TB, h http.Handler, target string, headers ...string) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	c.header, c.cancel, c.Done = http.Header{}, cancel, make(chan struct{})
-	r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/api/v1/sessions/"+target, nil)
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/v1/sessions/"+target, nil)
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
+	c.Send(h, r)
+}
+
+// Send sends any request whose answer is a stream. The client keeps what it has
+// received before.
+func (c *Client) Send(h http.Handler, r *http.Request) {
+	ctx, cancel := context.WithCancel(r.Context())
+	c.header, c.cancel, c.Done = http.Header{}, cancel, make(chan struct{})
+	r = r.WithContext(ctx)
 	go func() {
 		defer close(c.Done)
 		defer func() { // as net/http does

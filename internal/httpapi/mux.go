@@ -8,24 +8,26 @@ import (
 	"github.com/tapedeck/tapedeck/internal/problem"
 )
 
-// A Mux routes requests below [Root]. Unlike [http.ServeMux] it never redirects, and
+// A Mux routes requests below a root path. Unlike [http.ServeMux] it never redirects, and
 // every error that it answers is JSON.
 type Mux struct {
-	mux *http.ServeMux
-	log *slog.Logger
+	root string
+	mux  *http.ServeMux
+	log  *slog.Logger
 }
 
-// NewMux returns a mux without routes.
-func NewMux(log *slog.Logger) *Mux {
-	m := &Mux{http.NewServeMux(), log}
+// NewMux returns a mux without routes. Root is the path that begins all its routes,
+// without a slash at the end.
+func NewMux(root string, log *slog.Logger) *Mux {
+	m := &Mux{root, http.NewServeMux(), log}
 	m.mux.HandleFunc(unmatched, m.unrouted)
 	return m
 }
 
-// Handle routes a method and a path below [Root] to serve. If serve returns an
+// Handle routes a method and a path below the root to serve. If serve returns an
 // error, that is the answer; serve has written nothing then.
 func (m *Mux) Handle(method, path string, serve func(http.ResponseWriter, *http.Request) error) {
-	m.mux.HandleFunc(method+" "+Root+path, func(w http.ResponseWriter, r *http.Request) {
+	m.mux.HandleFunc(method+" "+m.root+path, func(w http.ResponseWriter, r *http.Request) {
 		if err := serve(w, r); err != nil {
 			problem.Write(w, r, err, m.log)
 		}

@@ -34,7 +34,7 @@ func (h *handler) append(w http.ResponseWriter, r *http.Request) error {
 	if a.Expect, err = expected(r); err != nil {
 		return err
 	}
-	if a.Producer, err = producer(r); err != nil {
+	if a.Producer, err = httpapi.Producer(r); err != nil {
 		return err
 	}
 	if IsOpen(r) {
@@ -70,32 +70,6 @@ func expected(r *http.Request) (*int64, error) {
 		return nil, tapedeck.Errorf(tapedeck.Invalid, "If-Match must be the offset that the next event will get, not %q", v)
 	}
 	return &n, nil
-}
-
-// producer returns the producer in the headers, nil if there is none.
-func producer(r *http.Request) (*tapedeck.Producer, error) {
-	id, epoch, seq := r.Header.Get("Producer-Id"), r.Header.Get("Producer-Epoch"), r.Header.Get("Producer-Seq")
-	if id == "" && epoch == "" && seq == "" {
-		return nil, nil
-	}
-	if id == "" || epoch == "" || seq == "" {
-		return nil, tapedeck.Errorf(tapedeck.Invalid, "Producer-Id, Producer-Epoch and Producer-Seq go together")
-	}
-	if err := tapedeck.CheckName("Producer-Id", id); err != nil {
-		return nil, err
-	}
-	p := &tapedeck.Producer{ID: id}
-	for name, v := range map[string]struct {
-		text string
-		into *int64
-	}{"Producer-Epoch": {epoch, &p.Epoch}, "Producer-Seq": {seq, &p.Seq}} {
-		n, ok := httpapi.ParseOffset(v.text)
-		if !ok {
-			return nil, tapedeck.Errorf(tapedeck.Invalid, "%s must be a whole number from 0, not %q", name, v.text)
-		}
-		*v.into = n
-	}
-	return p, nil
 }
 
 // readEvents reads events: an object, an array, or one object a line. conflict is the

@@ -32,7 +32,7 @@ func New(o Options) http.Handler {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	h := &handler{o, httpapi.NewMux(o.Logger)}
+	h := &handler{o, httpapi.NewMux(Root, o.Logger)}
 	for _, r := range Routes() {
 		h.Handle(r.Method, r.Path, func(w http.ResponseWriter, req *http.Request) error {
 			err := r.serve(h, w, req)

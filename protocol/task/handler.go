@@ -70,7 +70,7 @@ func New(o Options) http.Handler {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	h := &handler{o, httpapi.NewMux(o.Logger)}
+	h := &handler{o, httpapi.NewMux(Root, o.Logger)}
 	h.Handle(http.MethodGet, eventsPath, h.events)
 	h.Handle(http.MethodGet, historyPath, h.history)
 	h.Handle(http.MethodGet, streamPath, h.stream)

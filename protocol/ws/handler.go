@@ -76,7 +76,7 @@ func New(o Options) http.Handler {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	h := &handler{o, httpapi.NewMux(o.Logger)}
+	h := &handler{o, httpapi.NewMux(Root, o.Logger)}
 	h.Handle(http.MethodGet, "/ws", h.serve)
 	h.Handle(http.MethodGet, "/sessions/{id}/ws", h.serve)
 	return h

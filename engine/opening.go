@@ -1,0 +1,113 @@
+package engine
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/payload"
+	"github.com/tapedeck/tapedeck/runner"
+)
+
+// opening returns the events that begin a run. The user's text is one of them; the
+// context that the agent gets in front of it is recorded separately. The earlier
+// messages come first, because they are history for the agent.
+func (r *run) opening(t api.Task) []tapedeck.Event {
+	begin := r.started(&t)
+	var events []tapedeck.Event
+	for _, m := range earlier(t.Messages) {
+		events = append(events, r.message(m, &t, begin.Time))
+	}
+	if r.prompt != nil {
+		events = append(events, r.ours(payload.NewPrompt(*r.prompt), begin.Time))
+	}
+	if m := task(&t); m != nil {
+		events = append(events, r.message(*m, &t, begin.Time))
+	}
+	events = append(events, begin)
+	if t.State != nil {
+		state := r.ours(payload.StateSnapshot{Snapshot: t.State}, begin.Time)
+		state.Actor = t.Actor
+		events = append(events, state)
+	}
+	if r.lost > 0 {
+		events = append(events, r.lossEvent())
+	}
+	return events
+}
+
+// task returns the message that is the task, nil if the client sent only other
+// messages, such as the answer of a tool.
+func task(t *api.Task) *payload.Message {
+	switch n := len(t.Messages); {
+	case n == 0:
+		m := payload.NewMessage(cmp.Or(t.MessageID, tapedeck.NewID("msg_")), payload.RoleUser, t.Text)
+		return &m
+	case t.Messages[n-1].Role == payload.RoleUser:
+		return &t.Messages[n-1]
+	}
+	return nil
+}
+
+// earlier returns the messages of a client before the one that is the task.
+func earlier(list []payload.Message) []payload.Message {
+	if n := len(list); n > 0 && list[n-1].Role == payload.RoleUser {
+		return list[:n-1]
+	}
+	return list
+}
+
+// message returns the event of a message that the client of a task sent.
+func (r *run) message(m payload.Message, t *api.Task, at time.Time) tapedeck.Event {
+	ev := event(payload.MessageAdded{Message: m}, t.Actor)
+	ev.Thread, ev.Invocation, ev.Time = r.in.Thread, r.in.ID, at
+	return ev
+}
+
+// ours returns an event of this run, at a time.
+func (r *run) ours(p payload.Payload, at time.Time) tapedeck.Event {
+	ev := payload.NewEvent(p)
+	r.stamp(&ev)
+	ev.Time = at
+	return ev
+}
+
+// started returns the RUN_STARTED of a run.
+func (r *run) started(t *api.Task) tapedeck.Event {
+	meta := tapedeck.Meta{Agent: r.agent.Name, Resumes: r.in.Resumes, Context: r.in.Context}
+	if q, ok := r.agent.Runner.(runner.Equipped); ok {
+		has := q.Equipment(r.in)
+		meta.Model, meta.Tools, meta.Skills = has.Model, has.Tools, has.Skills
+	}
+	parent := ""
+	if r.from.run != nil {
+		parent = r.from.run.in.ID
+	}
+	begin := r.engine.runStarted(r.in.Thread, r.in.ID, parent, meta, t.Input)
+	r.stamp(&begin)
+	return begin
+}
+
+// runStarted returns the event that begins a run which this engine drives.
+func (e *Engine) runStarted(thread, invocation, parent string, meta tapedeck.Meta, input *payload.RunInput) tapedeck.Event {
+	meta.Owner = e.id
+	d := map[string]any{"threadId": thread, "runId": invocation, "metadata": meta.In(nil)}
+	if parent != "" {
+		d["parentRunId"] = parent
+	}
+	if input != nil {
+		d["input"] = input
+	}
+	return tapedeck.Event{Type: tapedeck.RunStarted, Data: object(d)}
+}
+
+// lossEvent records that the resume context is incomplete.
+func (r *run) lossEvent() tapedeck.Event {
+	value := object(map[string]any{
+		"reason": "the resume context leaves out a part of what the run before said or called", "bytes": len(r.in.Context), "left_out": r.lost,
+	})
+	ev := payload.NewEvent(payload.Custom{Name: "tapedeck.lossy", Value: value})
+	r.stamp(&ev)
+	return ev
+}

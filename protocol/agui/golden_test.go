@@ -1,0 +1,114 @@
+package agui_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/apitest"
+)
+
+var update = flag.Bool("update", false, "write the responses into the conversations")
+
+// Each conversation begins with prose. It continues with
+//
+//   - append: events that another program appends to session s, one a line;
+//   - request, and the response to it;
+//   - open NAME: a request whose response is a stream, and received NAME, what its
+//     client has received when nothing moves any more;
+//   - proceed: the agent that waits continues.
+//
+// The clock stands still at the beginning of the year 2000.
+func TestConversations(t *testing.T) {
+	files, _ := filepath.Glob("testdata/*.txtar")
+	if len(files) == 0 {
+		t.Fatal("no conversations")
+	}
+	for _, path := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { converse(t, path) })
+		})
+	}
+}
+
+func converse(t *testing.T, path string) {
+	a, err := txtar.ParseFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t)
+	out := txtar.Archive{Comment: a.Comment}
+	streams := map[string]*apitest.Client{}
+	for _, f := range a.Files {
+		switch name, arg, _ := strings.Cut(f.Name, " "); name {
+		case "append":
+			w.appendLines(f.Data)
+			out.Files = append(out.Files, f)
+		case "request":
+			response := apitest.Ask(t, w.handler, f.Data, "Content-Type", "Cache-Control", "Allow")
+			out.Files = append(out.Files, f, txtar.File{Name: "response", Data: response})
+		case "open":
+			streams[arg] = new(apitest.Client)
+			streams[arg].Send(w.handler, parseRequest(t, f.Data))
+			out.Files = append(out.Files, f)
+		case "received":
+			synctest.Wait()
+			out.Files = append(out.Files, txtar.File{Name: f.Name, Data: []byte(strings.TrimRight(streams[arg].Text(), "\n") + "\n")})
+		case "proceed":
+			w.proceed <- struct{}{}
+			out.Files = append(out.Files, f)
+		}
+	}
+	for _, s := range streams {
+		s.Disconnect()
+	}
+	got := txtar.Format(&out)
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(string(txtar.Format(a)), string(got)); diff != "" {
+		t.Errorf("%s(-want +got)\n%s", a.Comment, diff)
+	}
+}
+
+// appendLines appends events to session s, which the first one creates.
+func (w *world) appendLines(lines []byte) {
+	w.Helper()
+	for line := range bytes.Lines(lines) {
+		var e tapedeck.Event
+		if err := json.Unmarshal(line, &e); err != nil {
+			w.Fatalf("%v in %s", err, line)
+		}
+		if _, err := w.Append(w.Context(), tapedeck.Append{Session: "s", Events: []tapedeck.Event{e}}); err != nil {
+			w.Fatalf("%v in %s", err, line)
+		}
+	}
+}
+
+// parseRequest reads a request as [apitest.Ask] does.
+func parseRequest(t *testing.T, request []byte) *http.Request {
+	t.Helper()
+	head, body, _ := bytes.Cut(request, []byte("\n\n"))
+	method, path, _ := strings.Cut(strings.TrimSpace(string(head)), " ")
+	path, fields, _ := strings.Cut(path, "\n")
+	r := httptest.NewRequestWithContext(t.Context(), method, path, bytes.NewReader(body))
+	for line := range strings.Lines(fields) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		r.Header.Set(name, value)
+	}
+	return r
+}

@@ -1,0 +1,209 @@
+package agui
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/internal/httpapi"
+	"github.com/tapedeck/tapedeck/internal/intake"
+	"github.com/tapedeck/tapedeck/internal/jsonobj"
+	"github.com/tapedeck/tapedeck/internal/sse"
+	"github.com/tapedeck/tapedeck/payload"
+	"github.com/tapedeck/tapedeck/view"
+)
+
+// ingest appends the events of an AG-UI agent that runs elsewhere, all or none. The
+// body is what the agent sends: an event stream, events one a line, an event, or an
+// array of events. The session is created if it does not exist.
+func (h *handler) ingest(w http.ResponseWriter, r *http.Request) error {
+	at, err := parseThread(r.PathValue("thread"))
+	if err == nil {
+		err = tapedeck.CheckID("the name of the agent", r.PathValue("agent"))
+	}
+	if err != nil {
+		return err
+	}
+	a := tapedeck.Append{Session: at.session}
+	if a.Producer, err = httpapi.Producer(r); err != nil {
+		return err
+	}
+	raw, err := h.readEvents(w, r)
+	if err != nil {
+		return err
+	}
+	b := batch{place: at, actor: "agent:" + r.PathValue("agent"), limit: h.MaxEvents}
+	if b.known, err = h.knownOrNone(r.Context(), at); err != nil {
+		return err
+	}
+	for _, one := range raw {
+		if err := b.add(one); err != nil {
+			return err
+		}
+	}
+	if a.Events = b.events; len(a.Events) == 0 {
+		return tapedeck.Errorf(tapedeck.Invalid, "there are no events in the body")
+	}
+	done, err := h.appendOrCreate(r.Context(), a, b.title)
+	if err != nil {
+		return err
+	}
+	out := api.Appended{Head: done.Head, Duplicate: done.Duplicate}
+	if last := done.Next - 1; done.First >= 0 {
+		out.First, out.Last = &done.First, &last
+	}
+	return httpapi.WriteJSON(w, http.StatusOK, out)
+}
+
+// appendOrCreate appends events. If the session does not exist, it creates it first.
+func (h *handler) appendOrCreate(ctx context.Context, a tapedeck.Append, title string) (tapedeck.Appended, error) {
+	done, err := h.Verbs.Append(ctx, a)
+	if tapedeck.KindOf(err) != tapedeck.NotFound {
+		return done, err
+	}
+	_, err = h.Verbs.Create(ctx, api.NewSession{ID: a.Session, Title: title})
+	created := err == nil
+	if !created && tapedeck.KindOf(err) != tapedeck.Conflict { // another request has created it
+		return done, err
+	}
+	if done, err = h.Verbs.Append(ctx, a); err != nil && created {
+		_ = h.Verbs.Delete(ctx, a.Session) // the error of the append is the one that counts
+	}
+	return done, err
+}
+
+// knownOrNone returns the ids of the messages of a thread that may not exist.
+func (h *handler) knownOrNone(ctx context.Context, at place) (map[string]bool, error) {
+	now, err := h.Views.Snapshot(ctx, at.session, view.Query{Thread: at.lane})
+	if tapedeck.KindOf(err) == tapedeck.NotFound {
+		return map[string]bool{}, nil
+	}
+	return known(&now), err
+}
+
+// readEvents reads the events in a body.
+func (h *handler) readEvents(w http.ResponseWriter, r *http.Request) ([]json.RawMessage, error) {
+	if r.ContentLength > h.MaxBody {
+		return nil, &http.MaxBytesError{Limit: h.MaxBody}
+	}
+	split := map[string]func([]byte) ([]json.RawMessage, error){
+		"text/event-stream": splitFrames, "application/json": splitArray,
+		"application/x-ndjson": splitLines, "application/ndjson": splitLines, "application/jsonl": splitLines,
+	}[mediaType(r)]
+	if split == nil {
+		return nil, tapedeck.Errorf(tapedeck.Unsupported, "a body of type %.100q is not understood here", r.Header.Get("Content-Type")).
+			WithHint("send text/event-stream, application/x-ndjson or application/json")
+	}
+	body, err := intake.ReadAll(http.MaxBytesReader(w, r.Body, h.MaxBody), r.ContentLength)
+	if err != nil {
+		return nil, readError(err)
+	}
+	return split(body)
+}
+
+func splitFrames(body []byte) (list []json.RawMessage, err error) {
+	for f, err := range sse.Read(io.MultiReader(bytes.NewReader(body), strings.NewReader("\n\n"))) {
+		if err != nil {
+			return nil, tapedeck.Errorf(tapedeck.Invalid, "the body is not an event stream").Because(err)
+		}
+		if len(f.Data) > 0 {
+			list = append(list, json.RawMessage(f.Data))
+		}
+	}
+	return list, nil
+}
+
+func splitLines(body []byte) (list []json.RawMessage, err error) {
+	for line := range bytes.Lines(body) {
+		if line = bytes.TrimSpace(line); len(line) > 0 {
+			list = append(list, line)
+		}
+	}
+	return list, nil
+}
+
+func splitArray(body []byte) (list []json.RawMessage, err error) {
+	if bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")) {
+		return []json.RawMessage{body}, nil
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
+	err = d.Decode(&list)
+	if err == nil {
+		_, err = d.Token()
+	}
+	if !errors.Is(err, io.EOF) {
+		return nil, tapedeck.Errorf(tapedeck.Invalid, "the body is not an array of events")
+	}
+	return list, nil
+}
+
+// A batch turns events of AG-UI into events of the log.
+type batch struct {
+	place
+	actor  string
+	limit  int
+	known  map[string]bool // ids of messages that the thread has
+	events []tapedeck.Event
+	title  string // of a new session: the first words of a user
+}
+
+// add adds an event. The messages in the input of a run are the only record of what
+// the user said, so those that are new become events of their own.
+func (b *batch) add(raw json.RawMessage) error {
+	if len(b.events) >= b.limit {
+		return tapedeck.Errorf(tapedeck.TooLarge, "there are more than %d events in the body", b.limit).WithHint("append them in parts")
+	}
+	e := tapedeck.Event{Type: jsonobj.StringOf(jsonobj.Member(raw, "type")), Thread: b.lane, Actor: b.actor, Data: raw}
+	switch {
+	case !json.Valid(raw) || jsonobj.Read(raw).Bad:
+		return tapedeck.Errorf(tapedeck.Invalid, "event %d is not a JSON object", len(b.events)+1)
+	case e.Type == "" || strings.Contains(e.Type, "."):
+		return tapedeck.Errorf(tapedeck.Invalid, "event %d has the type %.100q, which is not one of AG-UI", len(b.events)+1, e.Type).
+			WithHint("events of other types go to POST /api/v1/sessions/{id}/events")
+	}
+	if e.Type == tapedeck.RunStarted {
+		if e.Invocation = jsonobj.StringOf(jsonobj.Member(raw, "runId")); e.Invocation == "" {
+			return tapedeck.Errorf(tapedeck.Invalid, "event %d, %s, has no runId", len(b.events)+1, e.Type)
+		}
+		b.addInput(&e, jsonobj.Member(raw, "input"))
+	}
+	b.events = append(b.events, e)
+	return nil
+}
+
+func (b *batch) addInput(begin *tapedeck.Event, raw json.RawMessage) {
+	var in payload.RunInput
+	if len(raw) == 0 || json.Unmarshal(raw, &in) != nil { // the engine refuses a wrong one
+		return
+	}
+	for _, m := range newMessages(in.Messages, b.known) {
+		if m.Check() != nil || m.Role == payload.RoleActivity {
+			continue
+		}
+		e := payload.NewEvent(payload.MessageAdded{Message: m})
+		e.Thread, e.Invocation, e.Actor = begin.Thread, begin.Invocation, b.actor
+		b.events = append(b.events, e)
+		b.known[m.ID] = true
+		if m.Role == payload.RoleUser && b.title == "" {
+			b.title = titleOf(m.Text())
+		}
+	}
+}
+
+// titleOf returns the first words of a text, "" if they are no title.
+func titleOf(text string) string {
+	title := strings.Join(strings.Fields(text), " ")
+	if r := []rune(title); len(r) > 80 {
+		title = string(r[:79]) + "…"
+	}
+	if tapedeck.CheckName("the title", title) != nil {
+		return ""
+	}
+	return title
+}

@@ -1,0 +1,125 @@
+package agui_test
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/hub"
+	"github.com/tapedeck/tapedeck/order"
+	"github.com/tapedeck/tapedeck/projection"
+	"github.com/tapedeck/tapedeck/protocol/agui"
+	"github.com/tapedeck/tapedeck/store/memory"
+	"github.com/tapedeck/tapedeck/view/viewtest"
+)
+
+// In random logs with questions, whole messages in runs, plans and several threads: a
+// client that connects anywhere and stays until its stream ends shows what a client
+// shows that connects then.
+func TestConnectToRandomLogs(t *testing.T) {
+	seeds := uint64(150)
+	if testing.Short() {
+		seeds = 30
+	}
+	waited := 0
+	for seed := range seeds {
+		events := ordered(t, viewtest.Log(seed, viewtest.Options{Events: 120, Threads: 2}))
+		for cut := 5 + int(seed%7); cut < len(events); cut += 9 {
+			synctest.Test(t, func(t *testing.T) {
+				waited += stayFrom(t, events, cut, fmt.Sprintf("seed %d, event %d", seed, cut))
+			})
+		}
+	}
+	if waited < 100 {
+		t.Errorf("only %d clients were connected when events came", waited)
+	}
+}
+
+// ordered returns a log as the engine would have appended it: with the ends of what a
+// run leaves open, and without events that do not fit.
+func ordered(t *testing.T, log []tapedeck.Event) (out []tapedeck.Event) {
+	t.Helper()
+	v := order.NewVerifier()
+	for _, e := range log {
+		e.Offset = 0
+		list := []tapedeck.Event{e}
+		if e.Type == tapedeck.RunFinished {
+			e.Data = nil // some ends in these logs have a shape that the engine refuses
+			list = append(v.Closing(e.Invocation), e)
+		}
+		next := v.Clone()
+		list, err := next.Accept(list)
+		if err == nil {
+			out, v = append(out, list...), next
+		}
+	}
+	if len(out) < len(log)/2 {
+		t.Fatalf("only %d of %d events fit", len(out), len(log))
+	}
+	return out
+}
+
+// stayFrom compares a client that connects at a cut with a later one. It returns 1 if
+// the first one got later events.
+func stayFrom(t *testing.T, events []tapedeck.Event, cut int, what string) (waited int) {
+	store := hub.New(memory.New(memory.Options{}))
+	w := &world{TB: t, handler: agui.New(agui.Options{
+		Sessions: store, Views: projection.New(projection.Options{Store: store}), Verbs: noVerbs{},
+	})}
+	if _, err := store.Create(t.Context(), tapedeck.Spec{ID: "s", Events: events[:1]}); err != nil {
+		t.Fatal(err)
+	}
+	add := func(list ...tapedeck.Event) {
+		if _, err := store.Append(t.Context(), tapedeck.Append{Session: "s", Events: list}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add(events[1:cut]...)
+	r := w.open("/agui/any/connect", `{"protocolVersion":"1.0","threadId":"s"}`)
+	for _, e := range events[cut:] {
+		synctest.Wait()
+		select {
+		case <-r.Done:
+		default:
+			add(e)
+			waited = 1
+			continue
+		}
+		break
+	}
+	synctest.Wait()
+	select {
+	case <-r.Done:
+	default: // the log ends in the middle of a run
+		r.Disconnect()
+		return 0
+	}
+	stayed, late := &frontend{t: t}, &frontend{t: t}
+	stayed.receive(r.events())
+	again := w.open("/agui/any/connect", `{"protocolVersion":"1.0","threadId":"s"}`)
+	synctest.Wait()
+	select {
+	case <-again.Done:
+	default: // the next run has begun with the same event
+		again.Disconnect()
+		return 0
+	}
+	late.receive(again.events())
+	for _, f := range []*frontend{stayed, late} {
+		f.state = nil // this front end cannot apply patches
+		for _, m := range f.messages {
+			delete(m, "error") // no event can have it
+			if m["role"] == "activity" {
+				delete(m, "content")
+			}
+		}
+	}
+	stayed.same(t, late, what)
+	return waited
+}
+
+// noVerbs has one agent, and carries out nothing.
+type noVerbs struct{ agui.Verbs }
+
+func (noVerbs) Agents() []tapedeck.Agent { return []tapedeck.Agent{{Name: "any"}} }

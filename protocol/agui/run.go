@@ -1,0 +1,276 @@
+package agui
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"net/http"
+	"reflect"
+	"slices"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/internal/httpapi"
+	"github.com/tapedeck/tapedeck/internal/jsonobj"
+	"github.com/tapedeck/tapedeck/payload"
+	"github.com/tapedeck/tapedeck/view"
+)
+
+// continueTask is the task of a run without new words of the user, such as one that
+// brings the answer of a tool in the front end.
+const continueTask = "Continue where you left off."
+
+// noText is the task if the message of the user has only attachments.
+const noText = "(a message without text)"
+
+// run starts a run, or gives answers to a run that waits for them, and streams it.
+func (h *handler) run(w http.ResponseWriter, r *http.Request) error {
+	in, err := h.readInput(w, r)
+	if err != nil {
+		return err
+	}
+	return h.runInput(w, r, in)
+}
+
+func (h *handler) runInput(w http.ResponseWriter, r *http.Request, in *input) error {
+	head, err := h.Sessions.Head(r.Context(), in.place.session)
+	switch kind := tapedeck.KindOf(err); {
+	case kind == tapedeck.NotFound:
+	case err != nil:
+		return err
+	case head.Kind != tapedeck.KindSession:
+		return tapedeck.Errorf(tapedeck.NotFound, "there is no session %q", in.place.session)
+	}
+	now := view.Snapshot{}
+	if err == nil {
+		if now, err = h.Views.Snapshot(r.Context(), in.place.session, view.Query{At: new(head.Head), Thread: in.place.lane}); err != nil {
+			return err
+		}
+	}
+	if open, busy := head.Run(in.place.lane); busy && len(in.resume) > 0 {
+		return h.resume(w, r, in, &now, open)
+	}
+	task, err := h.taskOf(r.Context(), in, &now, &head)
+	if err != nil {
+		return err
+	}
+	started, err := h.Verbs.Start(r.Context(), task)
+	if err != nil {
+		return err
+	}
+	s := h.newStream(w, in, started.Invocation, in.RunID)
+	for i := range in.Messages {
+		s.known[in.Messages[i].ID] = in.Messages[i].Role
+	}
+	return s.follow(r, started.Offset)
+}
+
+// resume answers the questions of an open run and streams how it continues. The
+// client may lack events that came after the questions, so it gets a snapshot first.
+func (h *handler) resume(w http.ResponseWriter, r *http.Request, in *input, now *view.Snapshot, open tapedeck.OpenRun) error {
+	if fresh := newMessages(in.Messages, known(now)); len(fresh) > 0 {
+		return tapedeck.Errorf(tapedeck.Conflict, "thread %s is busy with %s, so it takes answers but no new message", in.place.id, open.Invocation).
+			WithHint("send the message when the run has ended")
+	}
+	if err := h.answer(r.Context(), in, now.Permissions); err != nil {
+		return err
+	}
+	return h.reattach(w, r, in, cmp.Or(in.RunID, open.Invocation))
+}
+
+// taskOf returns the task that an input means.
+func (h *handler) taskOf(ctx context.Context, in *input, now *view.Snapshot, head *tapedeck.Session) (api.Task, error) {
+	t := api.Task{
+		Session: in.place.session, Thread: in.place.lane, Agent: in.agent, Create: true, Invocation: in.RunID,
+		State: newState(in.State, now.State), Text: continueTask,
+	}
+	var err error
+	if t.Messages, err = h.freshMessages(ctx, in, now); err != nil {
+		return t, err
+	}
+	if len(t.Messages) == 0 && len(in.resume) == 0 {
+		if t.Messages, err = h.askAgain(ctx, in, now, head); err != nil {
+			return t, err
+		}
+	}
+	if n := len(t.Messages); n > 0 && t.Messages[n-1].Role == payload.RoleUser {
+		t.Text = cmp.Or(string(bytes.TrimSpace([]byte(t.Messages[n-1].Text()))), noText)
+	}
+	t.Config = configOf(in.ForwardedProps)
+	if in.Tools != nil || in.Context != nil || in.ForwardedProps != nil || in.Resume != nil {
+		input := in.RunInput
+		input.State, input.Messages, input.Extra = in.State, []payload.Message{}, nil
+		t.Input = &input
+	}
+	return t, nil
+}
+
+// configOf returns the config for the runner, which a client gives as the member
+// tapedeck.config of its forwardedProps; nil for none.
+func configOf(props json.RawMessage) json.RawMessage {
+	raw := jsonobj.Member(jsonobj.Member(props, metaKey), "config")
+	if jsonobj.IsNull(raw) {
+		return nil
+	}
+	return raw
+}
+
+// freshMessages returns the messages that the thread does not have: those after the
+// newest one that it has.
+func (h *handler) freshMessages(ctx context.Context, in *input, now *view.Snapshot) ([]payload.Message, error) {
+	fresh := newMessages(in.Messages, known(now))
+	if len(fresh) > 0 && len(fresh) == len(in.Messages) && now.Earlier > 0 {
+		all, err := h.conversation(ctx, in.place, now.At) // the client is far behind
+		if err != nil {
+			return nil, err
+		}
+		fresh = newMessages(in.Messages, known(&all))
+	}
+	fresh = slices.DeleteFunc(slices.Clone(fresh), func(m payload.Message) bool { return m.Role == payload.RoleActivity })
+	for i := range fresh {
+		if jsonobj.IsNull(fresh[i].Content) {
+			fresh[i].Content = nil
+		}
+		delete(fresh[i].Metadata, metaKey) // what the server sent, or what a client must not set
+	}
+	return fresh, nil
+}
+
+func newMessages(list []payload.Message, known map[string]bool) []payload.Message {
+	for i := range slices.Backward(list) {
+		if known[list[i].ID] {
+			return list[i+1:]
+		}
+	}
+	return list
+}
+
+// known returns the ids of the messages that a client can have from a conversation.
+func known(s *view.Snapshot) map[string]bool {
+	ids := map[string]bool{}
+	for i := range s.Messages {
+		ids[s.Messages[i].ID] = true
+	}
+	for i := range s.Calls {
+		k := &s.Calls[i]
+		ids[k.ID], ids[k.MessageID] = true, true
+		if k.Result != nil {
+			ids[k.Result.MessageID] = true
+		}
+	}
+	delete(ids, "")
+	return ids
+}
+
+// askAgain returns the last message of the client, if that is a user's and has an
+// answer already: the client wants another answer. The old one is reverted by a
+// rewind, which can be undone.
+func (h *handler) askAgain(ctx context.Context, in *input, now *view.Snapshot, head *tapedeck.Session) ([]payload.Message, error) {
+	nothing := tapedeck.Errorf(tapedeck.Invalid, "the input has no new message for the agent").
+		WithHint("add a message of the user, or the answer of a tool, with an id that the thread does not have")
+	n := len(in.Messages)
+	if n == 0 || in.Messages[n-1].Role != payload.RoleUser {
+		return nil, nothing
+	}
+	if open, busy := head.Run(in.place.lane); busy {
+		return nil, tapedeck.Errorf(tapedeck.Conflict, "thread %s is busy with %s", in.place.id, open.Invocation).
+			WithHint("connect to it, or stop it")
+	}
+	last := in.Messages[n-1]
+	i := slices.IndexFunc(now.Messages, func(m view.Message) bool { return m.ID == last.ID })
+	if i < 0 {
+		return nil, nothing
+	}
+	// The request may be a repetition of the one that got the answer.
+	if _, used, err := h.Views.FindInvocation(ctx, in.place.session, in.RunID); err != nil || used {
+		return nil, cmp.Or(err, error(tapedeck.Errorf(tapedeck.Conflict, "session %s has a run %s already", in.place.session, in.RunID).
+			WithHint("connect to the thread; to ask again, use another runId")))
+	}
+	back := api.Rewind{Session: in.place.session, Thread: in.place.lane, BeforeInvocation: now.Messages[i].Invocation}
+	if back.BeforeInvocation == "" {
+		back.ToOffset = &now.Messages[i].Offset
+	}
+	if _, err := h.Verbs.Rewind(ctx, back); err != nil {
+		return nil, err
+	}
+	delete(last.Metadata, metaKey)
+	return []payload.Message{last}, nil
+}
+
+// newState returns the state of the client, nil if the thread has it already. An
+// empty object is what a client without state sends.
+func newState(state json.RawMessage, now *view.State) json.RawMessage {
+	var theirs, ours any
+	if state == nil || json.Unmarshal(state, &theirs) != nil {
+		return nil
+	}
+	if now == nil {
+		if m, ok := theirs.(map[string]any); ok && len(m) == 0 {
+			return nil
+		}
+		return state
+	}
+	if json.Unmarshal(now.Value, &ours) == nil && reflect.DeepEqual(theirs, ours) {
+		return nil
+	}
+	return state
+}
+
+// stop cancels the open run of a thread. A run that the request names must not have
+// ended: a late stop must not hit the next run.
+func (h *handler) stop(w http.ResponseWriter, r *http.Request) error {
+	var d struct {
+		RunID string `json:"runId"`
+	}
+	if r.ContentLength != 0 {
+		body, err := h.readJSON(w, r)
+		if err != nil {
+			return err
+		}
+		if json.Unmarshal(body, &d) != nil {
+			return tapedeck.Errorf(tapedeck.Invalid, "the runId must be a string")
+		}
+	}
+	return h.stopRun(w, r, r.PathValue("agent"), r.PathValue("thread"), d.RunID)
+}
+
+func (h *handler) stopRun(w http.ResponseWriter, r *http.Request, agent, thread, runID string) error {
+	at, err := parseThread(thread)
+	if err == nil {
+		_, err = h.agent(agent)
+	}
+	if err != nil {
+		return err
+	}
+	stopped, err := h.stopped(r.Context(), at, runID)
+	if err != nil {
+		return err
+	}
+	return httpapi.WriteJSON(w, http.StatusOK, struct {
+		Stopped bool `json:"stopped"`
+	}{stopped})
+}
+
+// stopped cancels the open run of a thread and reports whether it did.
+func (h *handler) stopped(ctx context.Context, at place, runID string) (bool, error) {
+	head, err := h.Sessions.Head(ctx, at.session)
+	open, busy := head.Run(at.lane)
+	switch {
+	case tapedeck.KindOf(err) == tapedeck.NotFound:
+		return false, nil
+	case err != nil || !busy:
+		return false, err
+	}
+	if runID != "" && runID != open.Invocation && tapedeck.CheckID("the runId", runID) == nil {
+		// A run that only brought answers has an id that the log does not have.
+		if _, other, err := h.Views.FindInvocation(ctx, at.session, runID); err != nil || other {
+			return false, err
+		}
+	}
+	_, err = h.Verbs.Cancel(ctx, at.session, open.Invocation)
+	if tapedeck.KindOf(err) == tapedeck.Conflict {
+		return false, nil // it has ended by itself
+	}
+	return err == nil, err
+}

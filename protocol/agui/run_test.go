@@ -1,0 +1,181 @@
+package agui_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// The agent gets the words of the last message as its task, the messages before it as
+// history, and everything else of the input as it was sent.
+func TestWhatTheAgentGets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.run("/agui/steps", `{"threadId":"s","runId":"r1","tools":[{"name":"pick"}],"context":[{"description":"d","value":"v"}],"forwardedProps":{"a":1},"state":{"n":1},
+			"messages":[{"id":"sys","role":"system","content":"Be short."},{"id":"u0","role":"user","content":"first"},{"id":"u1","role":"user","content":[{"type":"text","text":"TOOL_CALL_START {\"toolCallId\":\"c\",\"toolCallName\":\"pick\"}\nTOOL_CALL_END {\"toolCallId\":\"c\"}"},{"type":"image","source":{"type":"url","value":"http://x/y.png"}}]}]}`)
+		w.run("/agui/steps", `{"threadId":"s","runId":"r2","messages":[{"id":"u1","role":"user","content":"…"},{"id":"c","role":"assistant","toolCalls":[{"id":"c","type":"function","function":{"name":"pick","arguments":""}}]},{"id":"a1","role":"tool","toolCallId":"c","content":"red"}]}`)
+		w.run("/agui/steps", `{"threadId":"s","runId":"r3","messages":[{"id":"u3","role":"user","content":[{"type":"image","source":{"type":"url","value":"http://x/y.png"}}]}]}`)
+		if len(w.inputs) != 3 {
+			t.Fatalf("%d runs", len(w.inputs))
+		}
+		first := w.inputs[0]
+		var in map[string]any
+		if err := json.Unmarshal(first.Input, &in); err != nil || first.ID != "r1" || !strings.HasPrefix(first.Task, "TOOL_CALL_START") {
+			t.Fatalf("%v, %s, %q", err, first.ID, first.Task)
+		}
+		for _, name := range []string{"tools", "context", "forwardedProps", "state"} {
+			if in[name] == nil {
+				t.Errorf("the input %s has no %s", first.Input, name)
+			}
+		}
+		if got := spoken(t, first); !slices.Equal(got, []string{"system Be short.", "user first"}) {
+			t.Errorf("the history of the first run is %q", got)
+		}
+		if got := spoken(t, w.inputs[1]); got[len(got)-1] != "tool red" || w.inputs[1].Task != "Continue where you left off." || w.inputs[1].Input != nil {
+			t.Errorf("the second run has %q, %q and %s", got, w.inputs[1].Task, w.inputs[1].Input)
+		}
+		if w.inputs[2].Task != "(a message without text)" {
+			t.Errorf("the third task is %q", w.inputs[2].Task)
+		}
+		f := &frontend{t: t}
+		f.receive(w.run("/agui/steps/connect", input("s", "x", "u", "")).events())
+		if parts, ok := f.find("u1")["content"].([]any); !ok || len(parts) != 2 {
+			t.Errorf("the message with an image is %v", f.find("u1"))
+		}
+		if f.find("a1")["toolCallId"] != "c" {
+			t.Errorf("the answer of the tool is not restored:\n%s", f)
+		}
+	})
+}
+
+// spoken returns the whole messages in the history of a run.
+func spoken(t *testing.T, in tapedeck.Invocation) (list []string) {
+	for e, err := range in.History(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		var d struct {
+			Message struct {
+				Role    string
+				Content any
+			}
+		}
+		if e.Type == tapedeck.MessageAdded && json.Unmarshal(e.Data, &d) == nil {
+			if text, ok := d.Message.Content.(string); ok {
+				list = append(list, d.Message.Role+" "+text)
+			}
+		}
+	}
+	return list
+}
+
+// A run id is used once, so that a repeated request does not do its work twice.
+func TestRunIDIsUsedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.run("/agui/steps", input("s", "r", "u1", "one"))
+		r := w.run("/agui/steps", input("s", "r", "u2", "two"))
+		if r.Status != 409 || !strings.Contains(r.Text(), "has a run r already") || len(w.inputs) != 1 {
+			t.Errorf("%d %s", r.Status, r.Text())
+		}
+		// The thread has the message already: that is how a client asks again.
+		r = w.run("/agui/steps", input("s", "r", "u1", "one"))
+		if r.Status != 409 || !strings.Contains(r.Text(), "has a run r already") || len(w.inputs) != 1 {
+			t.Errorf("%d %s", r.Status, r.Text())
+		}
+		if s, err := w.Session("s").Info(t.Context()); err != nil || s.LastJump != 0 {
+			t.Errorf("the repetition has reverted the answer: %+v, %v", s, err)
+		}
+	})
+}
+
+// Of many clients that begin a new thread at once, one starts a run.
+func TestRunsBeginAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		var all []*reader
+		for _, id := range []string{"a", "b", "c", "d", "e"} {
+			all = append(all, w.open("/agui/steps", input("s", id, "u"+id, "wait")))
+		}
+		synctest.Wait()
+		w.proceed <- struct{}{}
+		var started, busy int
+		for _, r := range all {
+			<-r.Done
+			switch r.Status {
+			case 200:
+				started++
+			case 409:
+				busy++
+			}
+		}
+		if started != 1 || busy != 4 {
+			t.Errorf("%d runs have started, %d clients were told that the thread is busy", started, busy)
+		}
+	})
+}
+
+// A client without the newest messages, such as an old tab, adds to the thread and
+// reverts nothing.
+func TestOldTab(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		for _, id := range []string{"1", "2", "3"} {
+			w.run("/agui/steps", input("s", "r"+id, "u"+id, said("m"+id, id)))
+		}
+		w.run("/agui/steps", `{"threadId":"s","runId":"old","messages":[{"id":"u1","role":"user","content":"x"},{"id":"m1","role":"assistant","content":"1"},{"id":"new","role":"user","content":"hello"}]}`)
+		f := &frontend{t: t}
+		f.receive(w.run("/agui/steps/connect", input("s", "x", "u", "")).events())
+		var ids []string
+		for _, m := range f.messages {
+			ids = append(ids, m["id"].(string))
+		}
+		if got := strings.Join(ids, " "); got != "u1 m1 u2 m2 u3 m3 new" {
+			t.Errorf("the thread has %s", got)
+		}
+	})
+}
+
+// Two questions at once become two interrupts. Each run that answers one of them ends
+// with the other.
+func TestTwoQuestions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		f := &frontend{t: t, messages: []map[string]any{{"id": "u"}}}
+		asked := func(r *reader) (ids []string) {
+			t.Helper()
+			events := r.events()
+			f.receive(events)
+			if f.outcome != "interrupt" {
+				t.Fatalf("the outcome is %q", f.outcome)
+			}
+			for _, i := range events[len(events)-1]["outcome"].(map[string]any)["interrupts"].([]any) {
+				ids = append(ids, i.(map[string]any)["id"].(string))
+			}
+			slices.Sort(ids)
+			return ids
+		}
+		asked(w.run("/agui/asker", input("s", "r1", "u", "a b"))) // the second question may be later than the end of the stream
+		synctest.Wait()
+		if ids := asked(w.run("/agui/asker/connect", input("s", "x", "u", ""))); !slices.Equal(ids, []string{"a", "b"}) {
+			t.Errorf("the agent asks %q", ids)
+		}
+		resume := func(run, id string) string {
+			return `{"protocolVersion":"1.0","threadId":"s","runId":"` + run + `","messages":[],"resume":[{"interruptId":"` + id + `","status":"resolved","payload":{"approved":true}}]}`
+		}
+		if ids := asked(w.run("/agui/asker", resume("r2", "b"))); !slices.Equal(ids, []string{"a"}) {
+			t.Errorf("after the first answer the agent asks %q", ids)
+		}
+		last := w.open("/agui/asker", resume("r3", "a"))
+		w.proceed <- struct{}{}
+		<-last.Done
+		f.receive(last.events())
+		if got := f.messages[len(f.messages)-1]["content"]; got != "a=yes<nil> b=yes<nil>" || f.outcome != "success" {
+			t.Errorf("the agent got %v, the outcome is %q", got, f.outcome)
+		}
+	})
+}
