@@ -11,7 +11,7 @@ func TestKillAfterFlag(t *testing.T) {
 	if d := newServe(&env{}).Flags().Lookup("kill-after").DefValue; d != engine.DefaultKillAfter.String() {
 		t.Errorf("the default is %s", d)
 	}
-	f := serveFlags{maxEvents: 1, longPoll: 1, lease: 1, killAfter: 1}
+	f := serveFlags{maxEvents: 1, longPoll: 1, lease: 1, killAfter: 1, a2aTasks: "per-turn"}
 	if err := f.check(); err != nil {
 		t.Error(err)
 	}

@@ -35,10 +35,12 @@ func trim(ctx context.Context, followers func() int) {
 type trimmer struct {
 	known, trimmed int  // number of followers at the last check, and at the last trim
 	heap           heap // at the last check
+	worked         bool // the server was not quiet at a check after the last trim
 }
 
-// A heap has numbers of bytes: live is in use, wasted is held without use, and
-// allocated counts all allocations since the start.
+// A heap has numbers of bytes: live was in use at the last collection, wasted is held
+// without use, and allocated counts all allocations since the start. What became
+// garbage since the last collection is in live, so wasted may be too small.
 type heap struct{ wasted, allocated, live uint64 }
 
 const (
@@ -55,10 +57,12 @@ func (t *trimmer) due(followers int, h heap) bool {
 	t.known, t.heap = followers, h
 	grown := followers - t.trimmed
 	moved := settled && (grown >= 100 && grown > t.trimmed/4 || followers < t.trimmed/2)
-	if !moved && (!quiet || h.wasted <= max(maxWasted, h.live/4)) {
+	rested := quiet && t.worked // the collections during the work do not know what was garbage at its end
+	t.worked = t.worked || !quiet
+	if !moved && !rested && (!quiet || h.wasted <= max(maxWasted, h.live/4)) {
 		return false
 	}
-	t.trimmed = followers
+	t.trimmed, t.worked = followers, false
 	return true
 }
 
