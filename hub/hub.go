@@ -194,7 +194,7 @@ func (f *follower) advance(ctx context.Context, yield func(tapedeck.Page, error)
 			return false
 		}
 	}
-	return !(f.last.Closed && f.last.CaughtUp())
+	return !f.last.Closed || !f.last.CaughtUp()
 }
 
 func (f *follower) stop(s *signal) {

@@ -157,7 +157,7 @@ func (f *screenFile) serve(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	defer plain.Close()
+	defer func() { _ = plain.Close() }()
 	var body io.Reader = plain
 	h := w.Header()
 	if p.zipped != nil && acceptsGzip(r.Header.Get("Accept-Encoding")) {
