@@ -1,21 +1,23 @@
 package deck_test
 
 import (
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 
+	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/client"
 	"github.com/tapedeck/tapedeck/deck"
 )
 
 // TestBelowPrefix: below a prefix the API, its alias and Durable Streams name addresses
-// that lead back to what was created, and the Go client works. The screen says that it
+// that lead back to what was created, the card of an agent names the agent, and the Go client works. The screen says that it
 // does not.
 func TestBelowPrefix(t *testing.T) {
-	d := openAt(t, "", deck.Options{InMemory: true})
+	d := openAt(t, "", deck.Options{InMemory: true, Agents: []deck.Agent{{Name: "bot", Runner: tapedeck.RunnerFunc(breaks)}}})
 	mux := http.NewServeMux()
 	mux.Handle("/tape/deck/", http.StripPrefix("/tape/deck", d.Handler()))
 	server := httptest.NewServer(mux)
@@ -48,6 +50,15 @@ func TestBelowPrefix(t *testing.T) {
 	}
 	if status, _ := send("GET", server.URL+"/tape/deck/", "", ""); status != http.StatusNotFound {
 		t.Errorf("the screen: %d", status)
+	}
+	resp, err := http.Get(server.URL + "/tape/deck/.well-known/agent-card.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	card, err := io.ReadAll(resp.Body)
+	resp.Body.Close()
+	if err != nil || !strings.Contains(string(card), `"`+server.URL+`/tape/deck/a2a/bot"`) {
+		t.Errorf("the card of an agent: %s, %v", card, err)
 	}
 	c, err := client.New(server.URL + "/tape/deck")
 	if err != nil {

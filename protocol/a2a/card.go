@@ -42,7 +42,7 @@ type transport struct {
 // cardOf returns the card of an agent at a path. The extended card also says which
 // abilities the agent has and whether it can run.
 func (c *call) cardOf(a tapedeck.Agent, base string, extended bool) card {
-	url := c.origin() + base
+	url := c.root() + base
 	description := cmp.Or(a.Description, "The agent "+a.Name+".")
 	out := card{
 		AgentCard: sdk.AgentCard{
@@ -71,13 +71,14 @@ func (c *call) cardOf(a tapedeck.Agent, base string, extended bool) card {
 	return out
 }
 
-// origin returns the scheme and the host that the client used.
-func (c *call) origin() string {
+// root returns the address of the server as the client used it, with the prefix that a
+// program removed from the path. A proxy that ends TLS says so in X-Forwarded-Proto.
+func (c *call) root() string {
 	scheme := "http"
 	if c.r.TLS != nil || strings.EqualFold(c.r.Header.Get("X-Forwarded-Proto"), "https") {
 		scheme = "https"
 	}
-	return scheme + "://" + c.r.Host
+	return scheme + "://" + c.r.Host + httpapi.Prefix(c.r)
 }
 
 // card answers with the card of the agent.
