@@ -181,14 +181,32 @@ func (b *body) admit(p []byte) bool {
 			p = p[i+1:]
 		}
 	}
-	g, n := b.gate, int64(len(p))
+	n := int64(len(p))
+	if !b.gate.take(n, b.held+n) {
+		b.release() // at once: of several bodies that do not fit together, one must get through
+		b.full = true
+		return false
+	}
 	b.held += n
-	held, limit := g.held.Add(n), g.budget
-	if b.held > small {
+	return true
+}
+
+// take counts n more bytes of a holder that has held bytes with them. It reports false,
+// and counts nothing, if the budget has no space for them.
+func (g *Gate) take(n, held int64) bool {
+	limit := g.budget
+	if held > small {
 		limit -= limit / 4
 	}
-	b.full = held > limit
-	return !b.full
+	for {
+		now := g.held.Load()
+		if now+n > limit {
+			return false
+		}
+		if g.held.CompareAndSwap(now, now+n) {
+			return true
+		}
+	}
 }
 
 // moveDeadline gives the body more time, because more of it has arrived. A

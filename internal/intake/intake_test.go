@@ -8,6 +8,8 @@ import (
 	"net/http/httptest"
 	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/iotest"
 
@@ -138,6 +140,29 @@ func TestContentEncoding(t *testing.T) {
 	for encoding, want := range map[string]int{"": 200, "identity": 200, "Identity": 200, "gzip": 415, "br": 415, "identity, gzip": 415} {
 		if got := h.post("/", "x", "Content-Encoding", encoding); got != want {
 			t.Errorf("%q: %d, want %d", encoding, got, want)
+		}
+	}
+}
+
+// TestOneGetsThrough: of several bodies that arrive at once and do not fit together, at
+// least one is not refused. Each is read in small parts, in turn with the others.
+func TestOneGetsThrough(t *testing.T) {
+	for range 20 {
+		h := newHolder(1 << 20)
+		var stored atomic.Int64
+		var all sync.WaitGroup
+		for range 12 {
+			all.Go(func() {
+				if h.post("/", strings.Repeat("x", 700<<10)) == http.StatusOK {
+					stored.Add(1)
+				}
+			})
+		}
+		if all.Wait(); stored.Load() == 0 {
+			t.Fatal("all bodies were refused")
+		}
+		if h.gate.Held() != 0 {
+			t.Fatalf("%d bytes count afterwards", h.gate.Held())
 		}
 	}
 }

@@ -31,12 +31,8 @@ func (s *Share) Take(n int64) error {
 	if s.gate == nil {
 		return nil
 	}
-	held, limit := s.held.Add(n), s.gate.budget
-	if held > small {
-		limit -= limit / 4
-	}
-	if s.gate.held.Add(n) > limit {
-		s.Give(n)
+	if !s.gate.take(n, s.held.Add(n)) {
+		s.held.Add(-n)
 		return errFull
 	}
 	return nil
