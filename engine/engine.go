@@ -78,7 +78,7 @@ type Engine struct {
 	leases   leases
 	presence *presence.Tracker
 
-	foldersMu sync.RWMutex // held for writing while a session is deleted, so that no run gets its folder
+	foldersMu sync.RWMutex // held for writing while a session is deleted, so that no run gets its folder or begins in it
 
 	answering sync.Mutex // held while a question of an external run is answered
 

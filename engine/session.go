@@ -147,7 +147,19 @@ func (e *Engine) Delete(ctx context.Context, session string) error {
 // remove deletes a session, and its folder if no fork needs its events. A folder that
 // cannot be removed is only logged.
 func (e *Engine) remove(ctx context.Context, session string) error {
-	discard, err := e.deleteAndDiscard(ctx, session)
+	return e.removeIf(ctx, session, func() bool { return true })
+}
+
+// removeUnused deletes a session if nothing was appended to it since seen was read.
+func (e *Engine) removeUnused(ctx context.Context, seen *tapedeck.Session) error {
+	return e.removeIf(ctx, seen.ID, func() bool {
+		now, err := e.store.Head(ctx, seen.ID)
+		return err == nil && now.Gen == seen.Gen && now.Head == seen.Head
+	})
+}
+
+func (e *Engine) removeIf(ctx context.Context, session string, unused func() bool) error {
+	discard, err := e.deleteAndDiscard(ctx, session, unused)
 	if err != nil || discard == nil {
 		return err
 	}
@@ -158,10 +170,14 @@ func (e *Engine) remove(ctx context.Context, session string) error {
 }
 
 // deleteAndDiscard deletes a session and moves its folder out of the way. It blocks
-// the start of runs, so that a recreated session cannot inherit the folder.
-func (e *Engine) deleteAndDiscard(ctx context.Context, session string) (discard func() error, err error) {
+// the start of runs, so that a recreated session cannot inherit the folder. It does
+// nothing if unused reports false meanwhile.
+func (e *Engine) deleteAndDiscard(ctx context.Context, session string, unused func() bool) (discard func() error, err error) {
 	e.foldersMu.Lock()
 	defer e.foldersMu.Unlock()
+	if !unused() {
+		return nil, nil
+	}
 	if err := e.store.Delete(ctx, session); err != nil || e.options.Discard == nil {
 		return nil, err
 	}

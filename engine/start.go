@@ -41,8 +41,8 @@ func (e *Engine) Start(ctx context.Context, t api.Task) (api.Started, error) {
 		return started, err
 	}
 	switch _, known := e.session(ctx, t.Session); {
-	case known == nil: // something else was not found, such as the agent
-		return started, err
+	case known == nil: // something else was not found, such as the agent; or another task has just created it
+		return e.start(ctx, t, false)
 	case tapedeck.KindOf(known) != tapedeck.NotFound:
 		return started, known
 	}
@@ -87,7 +87,8 @@ func checkMessages(list []payload.Message) error {
 }
 
 // startNew also creates the session, with the id of the task if that has one. It
-// deletes the session again if the run cannot start.
+// deletes the session again if the run cannot start, unless another task has begun a
+// run there meanwhile.
 func (e *Engine) startNew(ctx context.Context, t api.Task) (api.Started, error) {
 	agent, err := e.agent(t.Agent)
 	if err != nil {
@@ -96,8 +97,9 @@ func (e *Engine) startNew(ctx context.Context, t api.Task) (api.Started, error) 
 	if t.Title == "" {
 		t.Title = titleOf(t.Text)
 	}
+	named := t.Session != ""
 	s, err := e.Create(ctx, api.NewSession{ID: t.Session, Title: t.Title, Agent: agent.Name, Actor: t.Actor})
-	if t.Session != "" && tapedeck.KindOf(err) == tapedeck.Conflict { // another task has just created it
+	if named && tapedeck.KindOf(err) == tapedeck.Conflict { // another task has just created it
 		return e.start(ctx, t, false)
 	}
 	if err != nil {
@@ -106,7 +108,7 @@ func (e *Engine) startNew(ctx context.Context, t api.Task) (api.Started, error) 
 	t.Session = s.ID
 	started, err := e.start(ctx, t, false)
 	if err != nil {
-		_ = e.remove(ctx, s.ID) // the error of the start is the one that counts
+		_ = e.removeUnused(ctx, &s) // the error of the start is the one that counts
 	}
 	return started, err
 }
@@ -211,12 +213,14 @@ func (e *Engine) begin(ctx context.Context, r *run, t api.Task, seen *tapedeck.S
 	if t.MessageID != "" {
 		a.Producer = &tapedeck.Producer{ID: messageProducer + t.MessageID}
 	}
+	e.foldersMu.RLock()
 	done, err := e.write(ctx, a, func(s *tapedeck.Session, _ []tapedeck.Event) error {
 		if s.Gen != seen.Gen || s.LastJump != seen.LastJump {
 			return errMoved
 		}
 		return checkThreadFree(s, r.in.Thread)
 	})
+	e.foldersMu.RUnlock()
 	if err != nil || done.Duplicate {
 		e.unregister(r)
 	}

@@ -131,6 +131,34 @@ func TestStartCreatesTheSession(t *testing.T) {
 	})
 }
 
+// TestStartInOneThread: of several tasks that create the same session, one begins its run
+// and the others are refused. The session stays.
+func TestStartInOneThread(t *testing.T) {
+	for range 50 {
+		inBubble(t, silent, func(w *world) {
+			var group sync.WaitGroup
+			var begun atomic.Int64
+			for range 8 {
+				group.Go(func() {
+					_, err := w.Start(w.Context(), api.Task{Session: "mine", Create: true, Text: "go"})
+					if err == nil {
+						begun.Add(1)
+					} else if tapedeck.KindOf(err) != tapedeck.Conflict {
+						w.Errorf("got %v", err)
+					}
+				})
+			}
+			group.Wait()
+			if n := begun.Load(); n != 1 {
+				w.Errorf("%d runs began", n)
+			}
+			if s := w.head("mine"); len(s.Runs) != 1 {
+				w.Errorf("got %+v", s)
+			}
+		})
+	}
+}
+
 func TestStartTwoThreads(t *testing.T) {
 	inBubble(t, chatty, func(w *world) {
 		w.create("s")
