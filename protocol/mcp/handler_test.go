@@ -240,3 +240,15 @@ func FuzzCall(f *testing.F) {
 
 // metaOfRequest is what each request says of its client in the new version of the protocol.
 const metaOfRequest = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"x","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`
+
+// TestNullArguments: the arguments of a tool may be null, as if they were absent.
+func TestNullArguments(t *testing.T) {
+	h := openDeck(t, deck.Options{}).Handler()
+	id := enter(t, h)
+	for tool, says := range map[string]string{"list_sessions": `"sessions":[]`, "read_session": "required"} {
+		w := post(t, h, `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"`+tool+`","arguments":null}}`, "Mcp-Session-Id", id)
+		if got := w.Body.String(); !strings.Contains(got, says) || strings.Contains(got, "internal error") {
+			t.Errorf("%s: %s", tool, got)
+		}
+	}
+}

@@ -72,6 +72,9 @@ func (s *server) recovering(next sdk.MethodHandler) sdk.MethodHandler {
 				result, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
 			}
 		}()
+		if call, ok := req.(*sdk.CallToolRequest); ok && call.Params != nil && string(call.Params.Arguments) == "null" {
+			call.Params.Arguments = nil // the SDK fills in defaults, and cannot do so in null
+		}
 		return next(ctx, method, req)
 	}
 }
