@@ -83,6 +83,9 @@ func plain(err error) string {
 	if errors.As(err, &t) && t.Field != "" {
 		return "the member " + t.Field + " cannot be a " + t.Value
 	}
+	if t != nil {
+		return "they cannot be a " + t.Value
+	}
 	s := strings.TrimPrefix(err.Error(), "json: ")
 	if len(s) > 200 {
 		s = strings.ToValidUTF8(s[:200], "") + "…"

@@ -195,6 +195,7 @@ func reason(err error) string {
 	var e *tapedeck.Error
 	var dns *net.DNSError
 	var op *net.OpError
+	var certificate *tls.CertificateVerificationError
 	switch {
 	case errors.Is(err, errAddress):
 		return errAddress.Error()
@@ -206,9 +207,8 @@ func reason(err error) string {
 		return "its name could not be resolved"
 	case errors.As(err, &op) && op.Op == "dial":
 		return "no connection could be made"
+	case errors.As(err, &certificate):
+		return "its certificate is not valid"
 	}
-	if text := err.Error(); len(text) <= 200 {
-		return text
-	}
-	return "it could not be reached"
+	return "it did not answer as a web server does" // the text of err may have parts of the answer
 }
