@@ -2,6 +2,7 @@ package sqlite_test
 
 import (
 	"bytes"
+	"context"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -326,4 +327,63 @@ func TestReadBetweenCommitAndPublication(t *testing.T) {
 	reading = true
 	add("s", 2)
 	reading = false
+}
+
+// lateContext calls late after the store has looked for a session in memory, and before
+// it reads the database.
+type lateContext struct {
+	context.Context
+	late func()
+}
+
+func (c lateContext) Done() <-chan struct{} {
+	c.late()
+	return c.Context.Done()
+}
+
+// TestHeadNeverGoesBack reads a session that is not in memory. Before the database is read,
+// one append brings it into memory, and the commit of a second one is not published yet.
+func TestHeadNeverGoesBack(t *testing.T) {
+	committed, publish := make(chan bool), make(chan bool)
+	second := false
+	o := sqlite.Options{HotSessions: 1, Commit: func(commit func() error) error {
+		err := commit()
+		if second {
+			committed <- true
+			<-publish
+		}
+		return err
+	}}
+	s := open(t, t.TempDir(), o)
+	add := func(id string) {
+		if _, err := s.Append(t.Context(), tapedeck.Append{Session: id, Events: []tapedeck.Event{{Type: "test.note"}}}); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, id := range []string{"s", "other"} { // other takes the place of s in memory
+		if _, err := s.Create(t.Context(), tapedeck.Spec{ID: id}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var done sync.WaitGroup
+	var once sync.Once
+	ctx := lateContext{t.Context(), func() {
+		once.Do(func() {
+			add("s")
+			second = true
+			done.Go(func() { add("s") })
+			<-committed
+		})
+	}}
+	first, err := s.Head(ctx, "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	next, err := s.Head(t.Context(), "s")
+	if err != nil || next.Head < first.Head {
+		t.Errorf("the head goes from %d to %d, %v", first.Head, next.Head, err)
+	}
+	second = false
+	publish <- true
+	done.Wait()
 }

@@ -63,6 +63,11 @@ func (s *Store) view(ctx context.Context, id string) (*view, error) {
 		v, _, err = load(c, id)
 		return err
 	})
+	// The writer may have taken the session into memory meanwhile. Then v may have a
+	// commit that is not published yet, and the next read from memory would be older.
+	if st, ok := s.index.Load(id); ok && err == nil {
+		return st.(*state).published.Load(), nil
+	}
 	return v, err
 }
 
