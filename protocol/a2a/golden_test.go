@@ -1,23 +1,17 @@
 package a2a_test
 
 import (
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/tapedeck/tapedeck/internal/apitest"
 	"github.com/tapedeck/tapedeck/protocol/a2a"
 )
-
-var update = flag.Bool("update", false, "write the responses into the conversations")
 
 // generated matches ids that the server generates.
 var generated = regexp.MustCompile(`\b([a-z]+)_[0-9A-Z]{26}`)
@@ -54,45 +48,25 @@ func (a *alias) show(text []byte) []byte {
 // The agent bot does what its task says, see obey. The clock begins with the year 2000.
 // A conversation whose name begins with "session" is with the policy per-session.
 func TestConversations(t *testing.T) {
-	files, _ := filepath.Glob("testdata/*.txtar")
-	if len(files) == 0 {
-		t.Fatal("no conversations")
-	}
-	for _, path := range files {
-		name := strings.TrimSuffix(filepath.Base(path), ".txtar")
+	apitest.Conversations(t, func(t *testing.T, name string, files []txtar.File) (out []txtar.File) {
 		o := a2a.Options{Version: "1.2.3"}
 		if strings.HasPrefix(name, "session") {
 			o.Policy = a2a.PerSession
 		}
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, o, func(w *world) { converse(w, path) })
-		})
-	}
+		inBubble(t, o, func(w *world) { out = converse(w, files) })
+		return out
+	})
 }
 
-func converse(w *world, path string) {
-	a, err := txtar.ParseFile(path)
-	if err != nil {
-		w.Fatal(err)
-	}
-	out := txtar.Archive{Comment: a.Comment}
+func converse(w *world, files []txtar.File) (out []txtar.File) {
 	ids := alias{map[string]string{}, map[string]string{}}
-	for _, f := range a.Files {
+	for _, f := range files {
 		if f.Name != "request" {
 			continue
 		}
 		response := apitest.Ask(w.T, w, ids.show(f.Data), "Content-Type", "Cache-Control", "Allow")
-		out.Files = append(out.Files, f, txtar.File{Name: "response", Data: ids.hide(response)})
+		out = append(out, f, txtar.File{Name: "response", Data: ids.hide(response)})
 		time.Sleep(time.Second) // in the bubble: until the agent rests
 	}
-	got := txtar.Format(&out)
-	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			w.Fatal(err)
-		}
-		return
-	}
-	if diff := cmp.Diff(string(txtar.Format(a)), string(got)); diff != "" {
-		w.Errorf("%s(-want +got)\n%s", a.Comment, diff)
-	}
+	return out
 }

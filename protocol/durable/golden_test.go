@@ -3,15 +3,12 @@ package durable_test
 import (
 	"bufio"
 	"bytes"
-	"flag"
 	"fmt"
 	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/textproto"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -19,46 +16,27 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/tapedeck/tapedeck/internal/apitest"
 	"github.com/tapedeck/tapedeck/protocol/durable"
 	"github.com/tapedeck/tapedeck/store/memory"
 )
 
-var update = flag.Bool("update", false, "write the answers into testdata")
-
 // noon is the time of the conversations.
 var noon = time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
 
-// TestConversations compares the answers with testdata. Each file has a description, then
-// requests and the answers to them, without the headers that every answer has.
+// TestConversations: the answers have no headers that every answer has.
 func TestConversations(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txtar")
-	if err != nil || len(files) == 0 {
-		t.Fatal("no conversations", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			archive, err := txtar.ParseFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			// In a bubble, time passes only when all goroutines wait: a long-poll that has
-			// something to read always reads it in time.
-			synctest.Test(t, func(t *testing.T) { converse(t, archive) })
-			if *update {
-				if err := os.WriteFile(file, txtar.Format(archive), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-		})
-	}
+	apitest.Conversations(t, func(t *testing.T, _ string, files []txtar.File) (out []txtar.File) {
+		// In a bubble, time passes only when all goroutines wait: a long-poll that has
+		// something to read always reads it in time.
+		synctest.Test(t, func(t *testing.T) { out = converse(t, files) })
+		return out
+	})
 }
 
-// converse sends the requests of an archive and compares, or with -update
-// fills in, the answers.
-func converse(t *testing.T, archive *txtar.Archive) {
+func converse(t *testing.T, files []txtar.File) (out []txtar.File) {
 	now := func() time.Time { return noon }
 	store := memory.New(memory.Options{Now: now})
 	o := options(store)
@@ -66,27 +44,14 @@ func converse(t *testing.T, archive *txtar.Archive) {
 	subscribe(t, &o, store)
 	o.LongPoll = time.Millisecond
 	handler := durable.New(o)
-	var files []txtar.File
-	for i, f := range archive.Files {
+	for _, f := range files {
 		if f.Name != "request" {
 			continue
 		}
 		time.Sleep(time.Second) // until the wakes of the request before are delivered
-		got := answer(t, handler, f.Data)
-		if *update {
-			files = append(files, f, txtar.File{Name: "response", Data: got})
-			continue
-		}
-		if i+1 == len(archive.Files) || archive.Files[i+1].Name != "response" {
-			t.Fatalf("request %d has no response; run with -update", i)
-		}
-		if diff := cmp.Diff(string(archive.Files[i+1].Data), string(got)); diff != "" {
-			t.Errorf("the answer to\n%s\nis not as recorded (-recorded +got):\n%s", f.Data, diff)
-		}
+		out = append(out, f, txtar.File{Name: "response", Data: answer(t, handler, f.Data)})
 	}
-	if *update {
-		archive.Files = files
-	}
+	return out
 }
 
 // answer sends a request and returns the answer as text.

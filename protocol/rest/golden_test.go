@@ -2,19 +2,16 @@ package rest_test
 
 import (
 	"bytes"
-	"flag"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/tapedeck/tapedeck/docs"
@@ -25,47 +22,25 @@ import (
 	"github.com/tapedeck/tapedeck/protocol/task"
 )
 
-var update = flag.Bool("update", false, "write what the handler answers into the conversations")
-
 // Each conversation begins with prose. Requests follow, each with the
 // response to it. The clock stands still at the beginning of the year 2000,
 // so that times can be compared.
 func TestConversations(t *testing.T) {
-	files, _ := filepath.Glob("testdata/*.txtar")
-	if len(files) == 0 {
-		t.Fatal("no conversations")
-	}
-	for _, path := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { converse(t, path) })
-		})
-	}
+	apitest.Conversations(t, func(t *testing.T, _ string, files []txtar.File) (out []txtar.File) {
+		synctest.Test(t, func(t *testing.T) { out = converse(t, files) })
+		return out
+	})
 }
 
-func converse(t *testing.T, path string) {
-	a, err := txtar.ParseFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+func converse(t *testing.T, files []txtar.File) (out []txtar.File) {
 	handler, _ := newHandler(rest.Options{MaxBody: 300, MaxAppend: 1000, MaxImport: 1000, MaxEvents: 5})
-	var out txtar.Archive
-	out.Comment = a.Comment
-	for _, f := range a.Files {
+	for _, f := range files {
 		if f.Name != "request" {
 			continue
 		}
-		out.Files = append(out.Files, f, txtar.File{Name: "response", Data: ask(t, handler, f.Data)})
+		out = append(out, f, txtar.File{Name: "response", Data: ask(t, handler, f.Data)})
 	}
-	got := txtar.Format(&out)
-	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if diff := cmp.Diff(string(txtar.Format(a)), string(got)); diff != "" {
-		t.Errorf("%s(-want +got)\n%s", a.Comment, diff)
-	}
+	return out
 }
 
 // ask sends a request and returns the response, see [apitest.Ask].

@@ -2,23 +2,18 @@ package ws_test
 
 import (
 	"encoding/json"
-	"flag"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/internal/apitest"
 )
-
-var update = flag.Bool("update", false, "write what the server sends into the conversations")
 
 // Each conversation begins with prose. "open NAME" opens a socket: its lines are a path
 // below /api/v1 and a subprotocol. "send NAME" sends its text as one message, and
@@ -27,27 +22,17 @@ var update = flag.Bool("update", false, "write what the server sends into the co
 // "session" creates a session, and "stop" stops the server.
 // The clock stands still at the beginning of the year 2000.
 func TestConversations(t *testing.T) {
-	files, _ := filepath.Glob("testdata/*.txtar")
-	if len(files) == 0 {
-		t.Fatal("no conversations")
-	}
-	for _, path := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { converse(t, path) })
-		})
-	}
+	apitest.Conversations(t, func(t *testing.T, _ string, files []txtar.File) (out []txtar.File) {
+		synctest.Test(t, func(t *testing.T) { out = converse(t, files) })
+		return out
+	})
 }
 
-func converse(t *testing.T, path string) {
-	a, err := txtar.ParseFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+func converse(t *testing.T, files []txtar.File) (out []txtar.File) {
 	w := newWorld(t)
 	defer w.stop(t)
 	peers := make(map[string]*peer)
-	out := txtar.Archive{Comment: a.Comment}
-	for _, f := range a.Files {
+	for _, f := range files {
 		verb, name, _ := strings.Cut(f.Name, " ")
 		text := strings.TrimSuffix(string(f.Data), "\n")
 		switch verb {
@@ -74,7 +59,7 @@ func converse(t *testing.T, path string) {
 		case "leave":
 			_ = peers[name].CloseNow()
 		case "request":
-			out.Files = append(out.Files, f, txtar.File{Name: "response", Data: []byte(w.ask(t, text+"\n\n"))})
+			out = append(out, f, txtar.File{Name: "response", Data: []byte(w.ask(t, text+"\n\n"))})
 			continue
 		case "receive":
 			f.Data = []byte(generated.ReplaceAllString(inOrder(peers[name].received()), "${1}_…"))
@@ -83,18 +68,9 @@ func converse(t *testing.T, path string) {
 		default:
 			t.Fatalf("%s cannot be done", f.Name)
 		}
-		out.Files = append(out.Files, f)
+		out = append(out, f)
 	}
-	got := txtar.Format(&out)
-	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if diff := cmp.Diff(string(txtar.Format(a)), string(got)); diff != "" {
-		t.Errorf("%s(-want +got)\n%s", a.Comment, diff)
-	}
+	return out
 }
 
 // generated are the ids that the server makes.
