@@ -232,7 +232,7 @@ func Open(ctx context.Context, dir string, o Options) (*Deck, error) {
 	}
 	d.runInBackground(d.views.Run, d.search.Run)
 	d.recoverRuns(ctx)
-	d.handler = d.newHandler()
+	d.handler = d.cutOff(d.newHandler())
 	return d, nil
 }
 
@@ -353,12 +353,18 @@ func (d *Deck) Append(ctx context.Context, a tapedeck.Append) (tapedeck.Appended
 
 // Follow yields the events of a session from offset from on: first those that it
 // has, then each new one as soon as it is durable. It ends when the session is
-// closed, when ctx is done (with its error), or after an error. A caller that
-// takes events slowly is late; it misses none.
+// closed, when ctx is done (with its error), after an error, or when the deck closes,
+// with [tapedeck.Unavailable]. A caller that takes events slowly is late; it misses none.
 func (d *Deck) Follow(ctx context.Context, session string, from int64) iter.Seq2[tapedeck.Event, error] {
 	return func(yield func(tapedeck.Event, error) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(d.streams, cancel)()
 		for page, err := range d.hub.Follow(ctx, session, tapedeck.FollowOptions{From: from}) {
 			if err != nil {
+				if d.streams.Err() != nil {
+					err = errDeckClosed
+				}
 				yield(tapedeck.Event{}, err)
 				return
 			}
@@ -372,18 +378,27 @@ func (d *Deck) Follow(ctx context.Context, session string, from int64) iter.Seq2
 	}
 }
 
+var errDeckClosed = tapedeck.Errorf(tapedeck.Unavailable, "the deck is closed")
+
 // Running returns the number of active runs.
 func (d *Deck) Running() int { return d.engine.Running() }
 
 // AwaitIdle waits until no run is active, at most as long as ctx lasts.
 func (d *Deck) AwaitIdle(ctx context.Context) error { return d.engine.AwaitIdle(ctx) }
 
-// closeGrace is how long Close waits after it has given up on agents that do not stop.
-const closeGrace = 3 * time.Second
+const (
+	// closeGrace is how long Close waits after it has given up on agents that do not stop.
+	closeGrace = 3 * time.Second
 
-// Close stops the active runs, each with its terminal event, ends the streams, and
-// closes the store. It returns at the latest when ctx is done: the next Open ends the
-// runs that have not stopped by then. A second call does nothing.
+	// drainGrace is how long Close waits for followers that have not read everything.
+	drainGrace = time.Second
+)
+
+// Close stops the active runs, each with its terminal event. Then it ends the streams:
+// of [Deck.Handler], and of [Deck.Follow]. A follower gets all events before its stream
+// ends, unless it takes longer than a second to read them. Then Close closes the store.
+// It returns at the latest when ctx is done: the next Open ends the runs that have not
+// stopped by then. A second call does nothing.
 func (d *Deck) Close(ctx context.Context) (err error) {
 	d.closing.Do(func() { err = d.close(ctx, func(context.Context) error { return nil }) })
 	return err
@@ -400,8 +415,17 @@ func (d *Deck) close(ctx context.Context, quit func(context.Context) error) erro
 	defer cancel()
 	close(d.stopped)
 	err := d.engine.Shutdown(ctx)
+	d.drain(ctx)
 	d.cutStreams()
 	err = errors.Join(err, quit(ctx))
 	d.background.Wait()
 	return errors.Join(err, d.hub.Close())
+}
+
+// drain waits until the followers have read what is there. Nothing depends on it: a
+// follower that is not ready in time continues at the next start.
+func (d *Deck) drain(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, drainGrace)
+	defer cancel()
+	_ = d.hub.Drain(ctx)
 }

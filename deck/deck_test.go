@@ -3,6 +3,7 @@ package deck_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"io/fs"
 	"iter"
@@ -227,7 +228,9 @@ func TestServerClose(t *testing.T) {
 	if err := server.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	_, _ = io.Copy(io.Discard, resp.Body) // it ends, by an unexpected end of the chunked encoding
+	if body, _ := io.ReadAll(resp.Body); !bytes.Contains(body, []byte(tapedeck.RunError)) { // it ends by an unexpected end of the chunked encoding
+		t.Errorf("the stream ends without the terminal event: %s", body)
+	}
 	if err := <-served; err != nil {
 		t.Errorf("Serve returns %v", err)
 	}
@@ -240,5 +243,61 @@ func TestServerClose(t *testing.T) {
 	}
 	if last != tapedeck.RunError {
 		t.Errorf("the last event of the stopped run is %s, want %s", last, tapedeck.RunError)
+	}
+}
+
+// TestHandlerClose: if a program has a server of its own, Close ends the streams of the
+// handler, and the iterations of Follow, after they have the terminal event of the run.
+// Later requests are refused.
+func TestHandlerClose(t *testing.T) {
+	started := make(chan struct{})
+	d := openAt(t, t.TempDir(), deck.Options{Agents: []deck.Agent{stuck(started)}})
+	server := httptest.NewServer(d.Handler())
+	defer server.Close()
+	run, err := d.Run(t.Context(), api.Task{Text: "wait"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-started
+	resp, err := http.Get(server.URL + "/api/v1/sessions/" + run.Session + "/stream")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	followed, begun := make(chan error, 1), make(chan struct{})
+	go func() {
+		last := ""
+		for e, err := range d.Follow(context.Background(), run.Session, run.Offset) {
+			switch {
+			case err == nil && last == "":
+				close(begun)
+			case tapedeck.KindOf(err) == tapedeck.Unavailable && last == tapedeck.RunError:
+				followed <- nil
+				return
+			case err != nil:
+				followed <- fmt.Errorf("after %s: %w", last, err)
+				return
+			}
+			last = e.Type
+		}
+		followed <- fmt.Errorf("it ends without an error after %s", last)
+	}()
+	<-begun
+	if err := d.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if body, _ := io.ReadAll(resp.Body); !bytes.Contains(body, []byte(tapedeck.RunError)) {
+		t.Errorf("the stream ends without the terminal event: %s", body)
+	}
+	if err := <-followed; err != nil {
+		t.Error(err)
+	}
+	late, err := http.Get(server.URL + "/api/v1/sessions")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer late.Body.Close()
+	if late.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("after Close the handler answers %s", late.Status)
 	}
 }

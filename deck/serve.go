@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 
+	"github.com/tapedeck/tapedeck/internal/problem"
 	"github.com/tapedeck/tapedeck/protocol/rest"
 	"github.com/tapedeck/tapedeck/server"
 )
@@ -19,7 +20,7 @@ type Server struct {
 // NewServer returns a server of the deck. Call [Server.Serve], and [Server.Close]
 // instead of [Deck.Close] at the end.
 func (d *Deck) NewServer() *Server {
-	return &Server{deck: d, http: server.NewHTTP(d.cutOff(d.handler), d.options.Logger)}
+	return &Server{deck: d, http: server.NewHTTP(d.handler, d.options.Logger)}
 }
 
 // Serve accepts connections on l until [Server.Close], then it returns nil.
@@ -31,8 +32,8 @@ func (s *Server) Serve(l net.Listener) error {
 }
 
 // Close stops the runs, each with its terminal event, then the streams, then the
-// connections, and closes the deck. A follower whose stream ends before it has got
-// a terminal event gets it when it resumes from its cursor.
+// connections, and closes the deck. A follower that needs more than a second to read what
+// is there gets the rest when it resumes from its cursor.
 func (s *Server) Close(ctx context.Context) (err error) {
 	s.deck.closing.Do(func() { err = s.deck.close(ctx, s.shutdown) })
 	return err
@@ -50,6 +51,10 @@ func (s *Server) shutdown(ctx context.Context) error {
 // whether it was done.
 func (d *Deck) cutOff(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if d.streams.Err() != nil {
+			problem.Write(w, r, errDeckClosed, d.options.Logger)
+			return
+		}
 		if r.Method == http.MethodGet || rest.IsOpen(r) {
 			ctx, cancel := context.WithCancelCause(r.Context())
 			defer cancel(nil)

@@ -38,9 +38,8 @@ func (s *Session) Instances(ctx context.Context, at int64) (view.Instances, erro
 }
 
 // Branches returns the tree of forks and reverted branches around the session, as of an
-// offset. cut reports that the tree is larger than a limit of docs/views.md, so that a
-// part of it is left out.
-func (s *Session) Branches(ctx context.Context, at int64) (list []view.Branch, cut bool, err error) {
+// offset.
+func (s *Session) Branches(ctx context.Context, at int64) (view.Tree, error) {
 	return s.deck.views.Branches(ctx, s.id, at)
 }
 

@@ -53,8 +53,8 @@ func TestBranchesAreCut(t *testing.T) {
 		if n != 0 && n != 1000 {
 			continue
 		}
-		if _, cut, err := s.Branches(t.Context(), deck.Head); err != nil || cut != (n == 1000) {
-			t.Errorf("%d forks: cut is %t, %v", n+1, cut, err)
+		if tree, err := s.Branches(t.Context(), deck.Head); err != nil || tree.Cut != (n == 1000) {
+			t.Errorf("%d forks: cut is %t, %v", n+1, tree.Cut, err)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"context"
 	"iter"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tapedeck/tapedeck"
@@ -27,12 +28,22 @@ type Hub struct {
 
 	mu      sync.Mutex
 	signals map[string]*signal // by session, while it has followers
+	behind  int                // the followers for which Drain must wait
+	reached chan struct{}      // closed by the last of them; nil unless Drain waits
+
+	draining atomic.Bool // Drain was called
 }
 
 // A signal is shared by the followers of one session.
 type signal struct {
 	changed   chan struct{} // closed and replaced when the session changes
 	followers int
+}
+
+// wake wakes the followers. The caller holds the lock of the hub.
+func (s *signal) wake() {
+	close(s.changed)
+	s.changed = make(chan struct{})
 }
 
 // New returns a hub over store.
@@ -75,8 +86,7 @@ func (h *Hub) Wake(session string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if s, ok := h.signals[session]; ok {
-		close(s.changed)
-		s.changed = make(chan struct{})
+		s.wake()
 	}
 }
 
@@ -101,6 +111,7 @@ func (h *Hub) subscribe(session string) *signal {
 		h.signals[session] = s
 	}
 	s.followers++
+	h.behind++
 	return s
 }
 
@@ -110,6 +121,43 @@ func (h *Hub) unsubscribe(session string, s *signal) {
 	defer h.mu.Unlock()
 	if s.followers--; s.followers == 0 {
 		delete(h.signals, session)
+	}
+}
+
+// Drain waits until each follower has yielded all records that its session had when Drain
+// was called, or until ctx is done; then it returns the error of ctx. A program calls it
+// between the last append and the end of the followers' contexts. Drain ends no follower:
+// a follower that has yielded all records waits for more.
+func (h *Hub) Drain(ctx context.Context) error {
+	h.draining.Store(true)
+	h.mu.Lock()
+	reached := h.reached
+	if h.behind > 0 && reached == nil {
+		reached = make(chan struct{})
+		h.reached = reached
+	}
+	for _, s := range h.signals { // a follower that waits reads again, and sees that Drain was called
+		s.wake()
+	}
+	h.mu.Unlock()
+	if reached == nil {
+		return nil
+	}
+	select {
+	case <-reached:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// reach says that Drain need not wait for one of the followers any more.
+func (h *Hub) reach() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.behind--; h.behind == 0 && h.reached != nil {
+		close(h.reached)
+		h.reached = nil
 	}
 }
 
@@ -151,6 +199,7 @@ type follower struct {
 	caught  bool          // it has yielded a page that ends at the head
 	last    tapedeck.Page // without its records; Next is the cursor
 	idle    *time.Timer   // nil before the first wait, and without a limit
+	reached bool          // Drain need not wait for this follower
 }
 
 // start sets gen.
@@ -199,6 +248,7 @@ func (f *follower) advance(ctx context.Context, yield func(tapedeck.Page, error)
 
 func (f *follower) stop(s *signal) {
 	f.hub.unsubscribe(f.session, s)
+	f.reach()
 	if f.idle != nil {
 		f.idle.Stop()
 	}
@@ -207,6 +257,14 @@ func (f *follower) stop(s *signal) {
 // wait waits until the session changes. It reports false if the follower must end.
 func (f *follower) wait(ctx context.Context, changed <-chan struct{}, yield func(tapedeck.Page, error) bool) bool {
 	idle := f.resetIdle()
+	if f.hub.draining.Load() {
+		select {
+		case <-changed: // perhaps by an append before the call of Drain
+			return true
+		default:
+			f.reach()
+		}
+	}
 	select {
 	case <-changed:
 		return true
@@ -217,6 +275,16 @@ func (f *follower) wait(ctx context.Context, changed <-chan struct{}, yield func
 		return false
 	}
 	return yield(f.last, nil)
+}
+
+// reach says that Drain need not wait for this follower any more.
+//
+//go:noinline
+func (f *follower) reach() {
+	if !f.reached {
+		f.reached = true
+		f.hub.reach()
+	}
 }
 
 // fail ends the follower with an error.

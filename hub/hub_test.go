@@ -392,3 +392,75 @@ func BenchmarkIdleFollowers(b *testing.B) {
 	cancel()
 	wg.Wait()
 }
+
+// TestDrain: Drain waits for the followers that have not yielded everything, and for no
+// others.
+func TestDrain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := open(t)
+		add(t, h, 3)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		held, seen := make(chan struct{}), make(chan int64, 2)
+		follow := func(hold <-chan struct{}) {
+			for p, err := range h.Follow(ctx, "s", tapedeck.FollowOptions{}) {
+				if err != nil {
+					return
+				}
+				if hold != nil {
+					<-hold
+				}
+				if p.CaughtUp() {
+					seen <- p.Next
+				}
+			}
+		}
+		go follow(nil)
+		go follow(held)
+		synctest.Wait()
+		drained := make(chan error, 1)
+		go func() { drained <- h.Drain(ctx) }()
+		synctest.Wait()
+		select {
+		case err := <-drained:
+			t.Fatalf("Drain returns while a follower is behind: %v", err)
+		default:
+		}
+		close(held)
+		if err := <-drained; err != nil {
+			t.Fatal(err)
+		}
+		if <-seen != 3 || <-seen != 3 {
+			t.Error("a follower has not yielded everything")
+		}
+		add(t, h, 1) // followers continue after Drain
+		if <-seen != 4 || <-seen != 4 {
+			t.Error("a follower has ended")
+		}
+		if err := h.Drain(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestDrainGivesUp: Drain ends with its context.
+func TestDrainGivesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := open(t)
+		add(t, h, 1)
+		held := make(chan struct{})
+		go func() {
+			for range h.Follow(t.Context(), "s", tapedeck.FollowOptions{}) {
+				<-held
+				return
+			}
+		}()
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := h.Drain(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+		close(held)
+	})
+}
