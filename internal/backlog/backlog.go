@@ -8,6 +8,7 @@ import (
 	"bufio"
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/hangup"
@@ -21,11 +22,12 @@ type Records struct {
 	ctx   context.Context
 	again func(offset int64) (tapedeck.Record, error)
 
+	list atomic.Pointer[[]tapedeck.Record] // nil after the records were dropped; read without mu, because each record costs a read
+
 	mu      sync.Mutex // a write of another goroutine may call drop
 	n       int
-	list    []tapedeck.Record // nil after the records were dropped
-	offsets []int64           // after that: their offsets, nil if these are consecutive
-	first   int64             // after that: the first offset
+	offsets []int64 // after that: their offsets, nil if these are consecutive
+	first   int64   // after that: the first offset
 
 	skip, size int // the part of the first record, see [Records.Cut]; size 0 for all of it
 
@@ -38,7 +40,8 @@ type Records struct {
 // Of returns the records of list. The caller must not keep list. again reads a record
 // again; if it is nil, the records are never dropped. Call Done when they are written.
 func Of(ctx context.Context, list []tapedeck.Record, again func(offset int64) (tapedeck.Record, error)) *Records {
-	r := &Records{ctx: ctx, again: again, n: len(list), list: list, rereadAt: -1}
+	r := &Records{ctx: ctx, again: again, n: len(list), rereadAt: -1}
+	r.list.Store(&list)
 	if again != nil && isLarger(list, minDropped) {
 		r.watched = true
 		hangup.Stalled(ctx, r.drop)
@@ -51,7 +54,7 @@ func Of(ctx context.Context, list []tapedeck.Record, again func(offset int64) (t
 func (r *Records) Hold(p *Pass) *Records {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.pass = p; r.list == nil { // dropped meanwhile
+	if r.pass = p; r.list.Load() == nil { // dropped meanwhile
 		p.Leave()
 	}
 	return r
@@ -82,10 +85,10 @@ func (r *Records) Offset(i int) int64 {
 }
 
 func (r *Records) offset(i int) int64 {
-	switch {
-	case r.list != nil:
-		return r.list[i].Offset
-	case r.offsets != nil:
+	if list := r.list.Load(); list != nil {
+		return (*list)[i].Offset
+	}
+	if r.offsets != nil {
 		return r.offsets[i]
 	}
 	return r.first + int64(i)
@@ -110,28 +113,35 @@ func (r *Records) drop() {
 }
 
 func (r *Records) dropLocked() {
-	if r.list != nil {
-		r.first = r.list[0].Offset
-		if r.list[r.n-1].Offset-r.first != int64(r.n-1) {
+	if p := r.list.Load(); p != nil && r.n > 0 {
+		list := *p
+		r.first = list[0].Offset
+		if list[r.n-1].Offset-r.first != int64(r.n-1) {
 			r.offsets = make([]int64, r.n)
-			for i := range r.list {
-				r.offsets[i] = r.list[i].Offset
+			for i := range list {
+				r.offsets[i] = list[i].Offset
 			}
 		}
 	}
-	r.list, r.reread, r.rereadAt = nil, tapedeck.Record{}, -1
+	r.list.Store(nil)
+	r.reread, r.rereadAt = tapedeck.Record{}, -1
 	r.pass.Leave()
 }
 
 // data returns the bytes of a record. The caller must not keep them during a write that
 // may wait.
 func (r *Records) data(i int) ([]byte, error) {
+	if list := r.list.Load(); list != nil {
+		return (*list)[i].Data, nil
+	}
+	return r.dataAgain(i)
+}
+
+// dataAgain reads a record again, unless it was the last one that was.
+func (r *Records) dataAgain(i int) ([]byte, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	switch {
-	case r.list != nil:
-		return r.list[i].Data, nil
-	case r.rereadAt == i:
+	if r.rereadAt == i {
 		return r.reread.Data, nil
 	}
 	offset := r.offset(i)
@@ -172,21 +182,20 @@ func (r *Records) Write(w *bufio.Writer, i, grow int, write func(piece []byte)) 
 		case len(data) != length:
 			return errChanged
 		}
-		room, left := w.Available()/grow, length-done
-		if left == 0 {
+		if (length-done)*grow <= w.Available() {
+			write(data[done:])
 			return nil
 		}
-		if room < left && room < minPiece {
-			data = nil
-			if err := w.Flush(); err != nil {
-				return err
-			}
-			r.dropOverdue()
+		if room := w.Available() / grow; room >= minPiece {
+			write(data[done : done+room])
+			done += room
 			continue
 		}
-		n := min(room, left)
-		write(data[done : done+n])
-		done += n
+		data = nil
+		if err := w.Flush(); err != nil {
+			return err
+		}
+		r.dropOverdue()
 	}
 }
 

@@ -63,7 +63,7 @@ func TestDropped(t *testing.T) {
 			if _ = w.Flush(); s.String() != want.String() {
 				t.Errorf("%s, a stall every %d writes: %d bytes, want %d", name, every, s.Len(), want.Len())
 			}
-			if stalled := s.writes > every; stalled && (records.list != nil || read == 0) {
+			if stalled := s.writes > every; stalled && (records.list.Load() != nil || read == 0) {
 				t.Errorf("%s, a stall every %d writes: the records are still held", name, every)
 			}
 		}
