@@ -15,37 +15,37 @@ const (
 )
 
 // Branches returns the tree around a session: its ancestors, the session, its
-// reverted branches, and all their forks. cut reports that the tree is larger than
-// a limit, so that a part of it is left out.
-func (p *Projections) Branches(ctx context.Context, session string, at int64) (list []view.Branch, cut bool, err error) {
+// reverted branches, and all their forks.
+func (p *Projections) Branches(ctx context.Context, session string, at int64) (view.Tree, error) {
 	s, at, err := p.session(ctx, session, at)
 	if err != nil {
-		return nil, false, err
+		return view.Tree{}, err
 	}
 	f, err := p.acquire(ctx, &s)
 	if err != nil {
-		return nil, false, err
+		return view.Tree{}, err
 	}
 	defer p.release(f)
 	t, err := p.timeline(ctx, f, &s)
 	if err != nil {
-		return nil, false, err
+		return view.Tree{}, err
 	}
 	tree := view.BranchInput{Session: s, At: at}
 	for _, j := range below(t.Jumps(), at) {
 		page, err := p.store.Read(ctx, session, tapedeck.Range{From: j.Offset, Limit: 1})
 		if err != nil || len(page.Records) == 0 {
-			return nil, false, err
+			return view.Tree{}, err
 		}
 		e, err := page.Records[0].Event()
 		if err != nil {
-			return nil, false, err
+			return view.Tree{}, err
 		}
 		tree.Jumps = append(tree.Jumps, e)
 	}
 	if tree.Index, err = p.index(ctx, f, &s, at); err != nil {
-		return nil, false, err
+		return view.Tree{}, err
 	}
+	cut := false
 	for parent := s.Parent; parent != ""; {
 		a, err := p.store.Head(ctx, parent)
 		if err != nil { // it was deleted, and its own ancestors are unknown
@@ -59,15 +59,15 @@ func (p *Projections) Branches(ctx context.Context, session string, at int64) (l
 		parent = a.Parent
 	}
 	if tree.Forks, err = p.forks(ctx, &s, tree.Ancestors); err != nil {
-		return nil, false, err
+		return view.Tree{}, err
 	}
 	if len(tree.Forks) > maxBranches {
 		tree.Forks, cut = tree.Forks[:maxBranches], true
 	}
 	if tree.Indexes, err = p.branchIndexes(ctx, tree.Ancestors, tree.Forks); err != nil {
-		return nil, false, err
+		return view.Tree{}, err
 	}
-	return view.Branches(tree), cut || tree.Cut(), p.same(ctx, &s)
+	return view.Tree{Branches: view.Branches(tree), Cut: cut || tree.Cut()}, p.same(ctx, &s)
 }
 
 // branchIndexes returns the indexes of the first maxBranchIndexes sessions. They

@@ -38,12 +38,12 @@ func TestBranchesOfAFamily(t *testing.T) {
 	left.run("")
 	left.jump(left.head-8, "") // reverted invocations do not count
 	for _, asked := range []*deck{d, left, right, child} {
-		tree, _, err := p.Branches(context.Background(), asked.id, -1)
+		tree, err := p.Branches(context.Background(), asked.id, -1)
 		if err != nil {
 			t.Fatal(err)
 		}
 		got, current := map[string]string{}, ""
-		for _, b := range tree {
+		for _, b := range tree.Branches {
 			if b.Kind == view.BranchRewound {
 				continue
 			}
@@ -78,9 +78,9 @@ func TestLargeTreesAreCut(t *testing.T) {
 	p := projection.New(options(d))
 	check := func(session string, branches int, cut bool) {
 		t.Helper()
-		tree, got, err := p.Branches(context.Background(), session, -1)
-		if err != nil || len(tree) != branches || got != cut {
-			t.Fatalf("%d branches, cut: %t, %v; want %d, %t", len(tree), got, err, branches, cut)
+		tree, err := p.Branches(context.Background(), session, -1)
+		if err != nil || len(tree.Branches) != branches || tree.Cut != cut {
+			t.Fatalf("%d branches, cut: %t, %v; want %d, %t", len(tree.Branches), tree.Cut, err, branches, cut)
 		}
 	}
 	fork := func(parent, id string) {

@@ -82,13 +82,17 @@ func (p *Projections) index(ctx context.Context, f *folded, s *tapedeck.Session,
 	return x.index(), nil
 }
 
+// A storedIndex is an index without its methods: package json reads a type that decodes
+// itself twice as often, and an index can be large.
+type storedIndex view.Index
+
 // nearestIndex returns the index up to the newest offset at which saved pieces give
 // it.
 func (p *Projections) nearestIndex(ctx context.Context, s *tapedeck.Session, at int64) (*indexState, error) {
 	x := new(indexState)
 	for k := at / p.wholeStep() * p.wholeStep(); k > 0; k -= p.wholeStep() {
 		holder := p.holder(ctx, s, k)
-		found, err := p.load(ctx, &holder, wholes, k, &x.whole)
+		found, err := p.load(ctx, &holder, wholes, k, (*storedIndex)(&x.whole))
 		if err != nil {
 			return nil, err
 		}
@@ -106,7 +110,7 @@ func (p *Projections) addPieces(ctx context.Context, s *tapedeck.Session, x *ind
 	for to := x.next + p.options.Every; to <= at; to += p.options.Every {
 		holder := p.holder(ctx, s, to)
 		var piece view.Index
-		found, err := p.load(ctx, &holder, indexes, to, &piece)
+		found, err := p.load(ctx, &holder, indexes, to, (*storedIndex)(&piece))
 		if err != nil || !found || piece.From != x.next || piece.At != to {
 			return err
 		}

@@ -57,6 +57,12 @@ const (
 	maxBranchInvocations = 100
 )
 
+// A Tree is the tree of branches around a session.
+type Tree struct {
+	Branches []Branch // in the order of [Branches]
+	Cut      bool     // the tree is larger than a limit of docs/views.md, so a part of it is left out
+}
+
 // A BranchInput has everything from which [Branches] builds a tree.
 type BranchInput struct {
 	Session   tapedeck.Session

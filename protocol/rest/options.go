@@ -120,7 +120,7 @@ type EffectiveViews interface {
 type HistoryViews interface {
 	Summary(ctx context.Context, session string, at int64) (view.Summary, error)
 	Index(ctx context.Context, session string, at int64) (view.Index, error)
-	Branches(ctx context.Context, session string, at int64) (list []view.Branch, cut bool, err error)
+	Branches(ctx context.Context, session string, at int64) (view.Tree, error)
 }
 
 // Contexts stores the context of each instance of an agent as a list of events.

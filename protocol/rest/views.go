@@ -172,8 +172,8 @@ func (h *handler) instances(ctx context.Context, v *viewing) (any, error) {
 }
 
 func (h *handler) branches(ctx context.Context, v *viewing) (any, error) {
-	list, cut, err := h.Views.Branches(ctx, v.session.ID, v.at)
-	return api.Branches{At: v.at, Branches: httpapi.OrEmpty(list), Cut: cut}, err
+	tree, err := h.Views.Branches(ctx, v.session.ID, v.at)
+	return api.Branches{At: v.at, Branches: httpapi.OrEmpty(tree.Branches), Cut: tree.Cut}, err
 }
 
 // context answers with what a model receives: the messages, and the same event by event.
