@@ -34,7 +34,7 @@ type InstanceEvents struct {
 type NewContextEvent struct {
 	Type       string          `json:"event_type"`             // system_message, user_message, assistant_message, tool_call or tool_result
 	Content    json.RawMessage `json:"content"`                // {"role","content","tool_calls"} of messages, {"id","name","arguments"} of a call, {"tool_call_id","content"} of a result
-	ToolCallID string          `json:"tool_call_id,omitempty"` // the id of the call, for a result whose content does not have it
+	ToolCallID string          `json:"tool_call_id,omitempty"` // the id of the call that a result belongs to; needed if the content does not name it
 }
 
 // ContextReverted reports what a DELETE of context events did.

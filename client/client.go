@@ -216,14 +216,15 @@ func (c *Client) failed(err error) error {
 		WithHint("look before you do it again").Because(err)
 }
 
-// headerError returns err as the error of a request whose headers cannot be made. An error
-// of Tapedeck keeps its kind, so that the function can say that it may pass.
+// headerError returns the error of a request for which a header function failed with err.
+// An error of Tapedeck keeps its kind: with the kind Unavailable, the function says that
+// the client can try again.
 func headerError(err error) error {
 	var e *tapedeck.Error
 	if errors.As(err, &e) {
 		return err
 	}
-	return tapedeck.Errorf(tapedeck.Unauthorized, "the headers of the request cannot be made: %v", err).Because(err)
+	return tapedeck.Errorf(tapedeck.Unauthorized, "a header function failed: %v", err).Because(err)
 }
 
 // kindOf returns the kind of an error that was not written by Tapedeck, but by a proxy

@@ -22,7 +22,7 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// A testServer is a real server whose connections a test can cut.
+// A testServer is a real server. A test can cut its connections.
 type testServer struct {
 	*client.Client
 	hub    *hub.Hub

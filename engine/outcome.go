@@ -18,8 +18,8 @@ type runOutcome struct {
 	endedAt   int64 // the offset of its end
 }
 
-// outcomeOf returns the outcome of a run. An open run counts as interrupted now,
-// after all others.
+// outcomeOf returns the outcome of a run. An open run has not ended: it counts as
+// interrupted after the ends of all other runs.
 func outcomeOf(r *view.Run) runOutcome {
 	if r.EndOffset == nil {
 		return runOutcome{status: tapedeck.StatusInterrupted, endedAt: math.MaxInt64}
@@ -37,7 +37,7 @@ func canResume(r *view.Run) bool { return r.Resumable == nil || *r.Resumable }
 
 // outcomeAfter returns the outcome of a session after a jump.
 func (e *Engine) outcomeAfter(ctx context.Context, s *tapedeck.Session, t *target) (runOutcome, error) {
-	if len(s.Runs) > 0 { // they are on other threads, and have not ended
+	if len(s.Runs) > 0 { // runs of threads that the jump does not touch
 		return runOutcome{status: tapedeck.StatusRunning}, nil
 	}
 	if t.thread == "" {
@@ -59,10 +59,11 @@ func (e *Engine) outcomeAt(ctx context.Context, session string, at int64) (runOu
 	return e.newestRun(ctx, session, at, func(string) bool { return true })
 }
 
-// newestRun returns the outcome of the run that ended last at an offset, among the
-// wanted threads. A run ends with an event of its thread, unless a jump or a fork cut
-// it off. So it looks at few threads: the newest event of a thread tells whether its
-// last run can be newer.
+// newestRun returns the outcome of the run that ended last before an offset, among the
+// wanted threads. It looks at the threads from the one with the newest event to the one
+// with the oldest. The end of a run is an event of its thread. So a thread whose newest
+// event is older than the newest end found so far need not be read. A thread with the
+// status "interrupted" is read always: a jump or a fork removed the end of its run.
 func (e *Engine) newestRun(ctx context.Context, session string, at int64, wanted func(string) bool) (runOutcome, error) {
 	newest := runOutcome{status: tapedeck.StatusIdle, endedAt: -1}
 	all, err := e.views.Snapshot(ctx, session, view.Query{At: new(at), Limit: 1})

@@ -55,8 +55,8 @@ rewind or tapedeck clear.`,
 }
 
 // offsetRanges reads offsets such as 12, and ranges such as 40-57. A range includes its
-// last event, unlike one of the HTTP API: a person who writes the last offset must not
-// leave that event in the log.
+// last event. A range of the HTTP API does not, but a person who writes 40-57 expects that
+// event 57 is erased.
 func offsetRanges(in []string) ([]tapedeck.OffsetRange, error) {
 	var out []tapedeck.OffsetRange
 	for _, s := range in {

@@ -54,7 +54,7 @@ func (d *Decoder) castHeader(rec record, m tapedeck.Members) error {
 	c := &recording{session: d.newSession(), relative: v == "3"}
 	d.cast = c
 	c.read(rec)
-	c.extra = without(m, names("timestamp", "title"))
+	c.extra = without(m, setOf("timestamp", "title"))
 	c.suggestTitle(fromUser, str(m["title"]))
 	c.start = d.castStart(m["timestamp"])
 	c.at = c.start

@@ -76,7 +76,7 @@ func (s *session) claudeTime(raw json.RawMessage) {
 
 // claudeKnown are the members of a line that events have a place for, or that
 // repeat on every line.
-var claudeKnown = names("type", "message", "timestamp", "sessionId", "isSidechain", "userType", "entrypoint", "agentId", "content")
+var claudeKnown = setOf("type", "message", "timestamp", "sessionId", "isSidechain", "userType", "entrypoint", "agentId", "content")
 
 // claudeTool reads a line that is a single block. Older versions write calls and
 // their results so. Some lines have the block in a message.
@@ -96,7 +96,7 @@ func (s *session) claudeTool(m tapedeck.Members) {
 		s.d.skip(s.line, "a line of type %s has no %s", str(m["type"]), id)
 		return
 	}
-	l := s.claudeLane(without(m, names("id", "name", "input", "tool_use_id", "is_error")))
+	l := s.claudeLane(without(m, setOf("id", "name", "input", "tool_use_id", "is_error")))
 	l.link(m["sessionId"])
 	s.claudeBlock(l, str(m["uuid"]), str(m["uuid"]), m)
 }

@@ -102,7 +102,7 @@ func without(m tapedeck.Members, names map[string]bool) tapedeck.Members {
 	return rest
 }
 
-func names(all ...string) map[string]bool {
+func setOf(all ...string) map[string]bool {
 	m := make(map[string]bool, len(all))
 	for _, n := range all {
 		m[n] = true

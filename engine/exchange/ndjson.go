@@ -118,7 +118,7 @@ func (n *ndjson) event(e tapedeck.Event) error {
 	}
 	if n.effective {
 		if e.Type == tapedeck.SessionForked {
-			e.Data = encode(without(object(e.Data), names("previous"))) // it names a jump that is not in the file
+			e.Data = encode(without(object(e.Data), setOf("previous"))) // it names a jump that is not in the file
 		}
 		return n.order.accept(e)
 	}

@@ -35,7 +35,7 @@ func (d *Decoder) openaiLine(rec record) {
 	}
 }
 
-var openaiConversation = names("messages", "traj")
+var openaiConversation = setOf("messages", "traj")
 
 // conversationIn returns the messages of a conversation, nil if m is not one.
 func conversationIn(m tapedeck.Members) []json.RawMessage {
@@ -123,7 +123,7 @@ func unusable(m tapedeck.Members) string {
 
 // openaiKnown are the members of a message that events have a place for. All
 // others are kept as metadata.
-var openaiKnown = names("role", "content", "name", "tool_calls", "tool_call_id", "function_call",
+var openaiKnown = setOf("role", "content", "name", "tool_calls", "tool_call_id", "function_call",
 	"reasoning_content", "reasoning", "refusal")
 
 func (s *session) openaiMessage(m tapedeck.Members) {
@@ -174,7 +174,7 @@ func (s *session) openaiAnswer(l *lane, m tapedeck.Members) {
 	}
 }
 
-var openaiCallKnown = names("id", "type", "function", "custom", "index")
+var openaiCallKnown = setOf("id", "type", "function", "custom", "index")
 
 func (s *session) openaiCall(l *lane, i int, m tapedeck.Members) {
 	if m == nil {

@@ -12,14 +12,15 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// meets compares a step with the calls of the thread before it is appended. A call
-// with a known id, or a second result, would be a new version of the first one in
-// the log, and so change a context that was already read. So they are refused. It
-// returns the event if the step is already there, nil if it can be appended.
-func (s *step) meets(calls []view.ToolCall, events []view.ContextEvent, i *found) (*view.ContextEvent, error) {
+// checkCalls compares a step with the tool calls of its thread before the step is
+// appended. It refuses a call whose id another call has, and a second result of a call:
+// in the log they would replace the first one, and change a context that was read
+// already. If the context has the same call already, checkCalls returns its event.
+// Otherwise it returns nil, and the step can be appended.
+func (s *step) checkCalls(calls []view.ToolCall, events []view.ContextEvent, target *found) (*view.ContextEvent, error) {
 	switch s.Type {
 	case view.ResultEvent:
-		return nil, s.meetsResult(calls, events, i)
+		return nil, s.checkResult(calls, events, target)
 	case view.CallEvent:
 		n := slices.IndexFunc(events, func(e view.ContextEvent) bool { return e.Type == view.CallEvent && e.ToolCallID == s.ToolCallID })
 		if n >= 0 && same(readCall(events[n].Content).Function, s.calls[0].Function) {
@@ -32,24 +33,24 @@ func (s *step) meets(calls []view.ToolCall, events []view.ContextEvent, i *found
 			return nil, tapedeck.Errorf(tapedeck.Invalid, "two tool calls of the %s have the id %.100q", s.Type, k.ID)
 		}
 		if ids[k.ID] {
-			return nil, tapedeck.Errorf(tapedeck.Conflict, "the thread of %s has another tool call %.100q already", i.ID, k.ID).
+			return nil, tapedeck.Errorf(tapedeck.Conflict, "the thread of %s has another tool call %.100q already", target.ID, k.ID).
 				WithHint("nothing was written; give the call another id")
 		}
 	}
 	return nil, nil
 }
 
-// meetsResult refuses the result of a call that is not in the context, or that has
-// one.
-func (s *step) meetsResult(calls []view.ToolCall, events []view.ContextEvent, i *found) error {
+// checkResult refuses a result if the context does not have its call, and if the call
+// has a result already.
+func (s *step) checkResult(calls []view.ToolCall, events []view.ContextEvent, target *found) error {
 	var call *view.ToolCall // the newest call with that id, which gets the result in the log
 	for n := range calls {
 		if calls[n].ID == s.ToolCallID {
 			call = &calls[n]
 		}
 	}
-	if call == nil || call.Name == "" || !i.Has(&call.Item) {
-		return tapedeck.Errorf(tapedeck.Invalid, "the context of %s has no tool call %.100q", i.ID, s.ToolCallID).
+	if call == nil || call.Name == "" || !target.Has(&call.Item) {
+		return tapedeck.Errorf(tapedeck.Invalid, "the context of %s has no tool call %.100q", target.ID, s.ToolCallID).
 			WithHint("append the call first")
 	}
 	if call.Result == nil {
@@ -62,7 +63,7 @@ func (s *step) meetsResult(calls []view.ToolCall, events []view.ContextEvent, i 
 		WithHint("nothing was written; to replace the result, delete the events after %d first", at-1)
 }
 
-// taken returns the ids of the calls in a thread, including those of other agents.
+// taken returns the ids that calls of the thread have, including the calls of other agents.
 func taken(calls []view.ToolCall, events []view.ContextEvent) map[string]bool {
 	ids := map[string]bool{}
 	for n := range calls {
@@ -74,7 +75,8 @@ func taken(calls []view.ToolCall, events []view.ContextEvent) map[string]bool {
 	return ids
 }
 
-// same reports whether two calls are equal, however their arguments are written.
+// same reports whether two calls are equal. Spaces and the order of members in their
+// arguments do not matter.
 func same(a, b payload.FunctionCall) bool {
 	if a.Name == b.Name && a.Arguments == b.Arguments {
 		return true
@@ -84,33 +86,33 @@ func same(a, b payload.FunctionCall) bool {
 		json.Unmarshal([]byte(b.Arguments), &y) == nil && reflect.DeepEqual(x, y)
 }
 
-// names gives copied calls ids that no other call of the thread has.
-type names struct {
+// A callRenamer gives copied calls ids that no other call of the thread has.
+type callRenamer struct {
 	taken map[string]bool
-	now   map[string]string // the new id of the newest call, by the id in the source
+	newID map[string]string // of the newest call that has the key as its id in the source
 }
 
-func newNames(s view.Snapshot, to *found) *names {
-	return &names{taken: taken(s.Calls, view.ContextEvents(s, to.Instance)), now: map[string]string{}}
+func newCallRenamer(s view.Snapshot, target *found) *callRenamer {
+	return &callRenamer{taken: taken(s.Calls, view.ContextEvents(s, target.Instance)), newID: map[string]string{}}
 }
 
-func (n *names) rename(s *step) {
+func (n *callRenamer) rename(s *step) {
 	for i := range s.calls {
 		old := s.calls[i].ID
 		id := old
 		for n.taken[id] {
 			id = tapedeck.NewID("call_")
 		}
-		n.taken[id], n.now[old], s.calls[i].ID = true, id, id
+		n.taken[id], n.newID[old], s.calls[i].ID = true, id, id
 	}
 	if s.Type == view.ResultEvent {
-		s.ToolCallID = n.now[s.ToolCallID]
+		s.ToolCallID = n.newID[s.ToolCallID]
 	}
 }
 
-// misshapen returns the error for content of the wrong shape. It names the member, the
+// shapeError returns the error for content of the wrong shape. It names the member, the
 // expected shape and the actual one, as far as err tells them.
-func (s *step) misshapen(content json.RawMessage, err error) error {
+func (s *step) shapeError(content json.RawMessage, err error) error {
 	var shape *json.UnmarshalTypeError
 	switch {
 	case len(content) == 0:

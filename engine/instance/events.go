@@ -79,7 +79,7 @@ func (r *Repository) AppendEvent(ctx context.Context, of view.Ref, typ string, c
 		return view.ContextEvent{}, err
 	}
 	events := view.ContextEvents(now, i.Instance)
-	if there, err := s.meets(now.Calls, events, &i); err != nil || there != nil {
+	if there, err := s.checkCalls(now.Calls, events, &i); err != nil || there != nil {
 		return orZero(there), err
 	}
 	done, err := r.verbs.Append(ctx, tapedeck.Append{Session: i.session, Events: []tapedeck.Event{s.event(&i)}})
@@ -167,7 +167,7 @@ func (r *Repository) CopyEvents(ctx context.Context, source, target view.Ref, up
 		return 0, err
 	}
 	a := tapedeck.Append{Session: to.session}
-	if a.Events, err = copies(events, newNames(there, &to), &to); err != nil {
+	if a.Events, err = copies(events, newCallRenamer(there, &to), &to); err != nil {
 		return 0, err
 	}
 	if _, err = r.verbs.Append(ctx, a); err != nil {
@@ -177,7 +177,7 @@ func (r *Repository) CopyEvents(ctx context.Context, source, target view.Ref, up
 }
 
 // copies returns context events as events of the log for another instance.
-func copies(events []view.ContextEvent, n *names, to *found) ([]tapedeck.Event, error) {
+func copies(events []view.ContextEvent, n *callRenamer, to *found) ([]tapedeck.Event, error) {
 	made := map[string]int{} // number of calls with an id
 	for _, e := range events {
 		if e.Type == view.CallEvent {
@@ -232,7 +232,7 @@ func (s *step) read(content json.RawMessage) error {
 			WithHint("types are system_message, user_message, assistant_message, tool_call and tool_result")
 	}
 	if err := json.Unmarshal(content, &d); err != nil {
-		return s.misshapen(content, err)
+		return s.shapeError(content, err)
 	}
 	if d.Content != nil {
 		s.text = *d.Content

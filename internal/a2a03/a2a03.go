@@ -168,8 +168,8 @@ func ofParts(parts sdk.ContentParts) []Part {
 	return out
 }
 
-// modern returns the part in the form of version 1.0.
-func (p *Part) modern() (*sdk.Part, error) {
+// toV1 returns the part in the form of version 1.0.
+func (p *Part) toV1() (*sdk.Part, error) {
 	out := &sdk.Part{Metadata: p.Metadata}
 	switch {
 	case p.Kind == "text" && p.Text != nil:

@@ -19,47 +19,47 @@ func Parse(raw json.RawMessage) (sdk.Event, error) {
 	}
 	switch head.Kind {
 	case "task":
-		return parse(raw, (*Task).Modern)
+		return parse(raw, (*Task).ToV1)
 	case "message":
-		return parse(raw, (*Message).Modern)
+		return parse(raw, (*Message).ToV1)
 	case "status-update":
-		return parse(raw, (*StatusUpdate).modern)
+		return parse(raw, (*StatusUpdate).toV1)
 	case "artifact-update":
-		return parse(raw, (*ArtifactUpdate).modern)
+		return parse(raw, (*ArtifactUpdate).toV1)
 	}
 	return nil, tapedeck.Errorf(tapedeck.Invalid, "A2A 0.3 has no object of the kind %.40q", head.Kind)
 }
 
 // parse decodes an object and converts it.
-func parse[T any, E sdk.Event](raw json.RawMessage, modern func(*T) (E, error)) (sdk.Event, error) {
+func parse[T any, E sdk.Event](raw json.RawMessage, toV1 func(*T) (E, error)) (sdk.Event, error) {
 	v := new(T)
 	if err := json.Unmarshal(raw, v); err != nil {
 		return nil, err
 	}
-	return modern(v)
+	return toV1(v)
 }
 
-// Modern returns the task in the form of version 1.0.
-func (t *Task) Modern() (*sdk.Task, error) {
-	status, err := t.Status.modern()
+// ToV1 returns the task in the form of version 1.0.
+func (t *Task) ToV1() (*sdk.Task, error) {
+	status, err := t.Status.toV1()
 	out := &sdk.Task{ID: sdk.TaskID(t.ID), ContextID: t.ContextID, Status: status, Metadata: t.Metadata}
 	for i := 0; i < len(t.History) && err == nil; i++ {
 		var m *sdk.Message
 		if t.History[i] != nil {
-			m, err = t.History[i].Modern()
+			m, err = t.History[i].ToV1()
 			out.History = append(out.History, m)
 		}
 	}
 	for i := 0; i < len(t.Artifacts) && err == nil; i++ {
 		var a *sdk.Artifact
-		a, err = t.Artifacts[i].modern()
+		a, err = t.Artifacts[i].toV1()
 		out.Artifacts = append(out.Artifacts, a)
 	}
 	return out, err
 }
 
-// Modern returns the message in the form of version 1.0.
-func (m *Message) Modern() (*sdk.Message, error) {
+// ToV1 returns the message in the form of version 1.0.
+func (m *Message) ToV1() (*sdk.Message, error) {
 	out := &sdk.Message{ID: m.ID, ContextID: m.ContextID, TaskID: sdk.TaskID(m.TaskID), Metadata: m.Metadata, Extensions: m.Extensions}
 	switch m.Role {
 	case "user":
@@ -75,7 +75,7 @@ func (m *Message) Modern() (*sdk.Message, error) {
 func modernParts(parts []Part) (sdk.ContentParts, error) {
 	var out sdk.ContentParts
 	for i := range parts {
-		p, err := parts[i].modern()
+		p, err := parts[i].toV1()
 		if err != nil {
 			return nil, err
 		}
@@ -84,18 +84,18 @@ func modernParts(parts []Part) (sdk.ContentParts, error) {
 	return out, nil
 }
 
-func (a *Artifact) modern() (*sdk.Artifact, error) {
+func (a *Artifact) toV1() (*sdk.Artifact, error) {
 	parts, err := modernParts(a.Parts)
 	return &sdk.Artifact{ID: sdk.ArtifactID(a.ID), Name: a.Name, Description: a.Description, Parts: parts, Metadata: a.Metadata}, err
 }
 
-func (s *Status) modern() (sdk.TaskStatus, error) {
+func (s *Status) toV1() (sdk.TaskStatus, error) {
 	out := sdk.TaskStatus{State: states[s.State], Timestamp: s.Timestamp}
 	if s.Message == nil {
 		return out, nil
 	}
 	var err error
-	out.Message, err = s.Message.Modern()
+	out.Message, err = s.Message.ToV1()
 	return out, err
 }
 
@@ -111,13 +111,13 @@ var states = func() map[string]sdk.TaskState {
 	return m
 }()
 
-func (u *StatusUpdate) modern() (*sdk.TaskStatusUpdateEvent, error) {
-	status, err := u.Status.modern()
+func (u *StatusUpdate) toV1() (*sdk.TaskStatusUpdateEvent, error) {
+	status, err := u.Status.toV1()
 	return &sdk.TaskStatusUpdateEvent{TaskID: sdk.TaskID(u.TaskID), ContextID: u.ContextID, Status: status, Metadata: u.Metadata}, err
 }
 
-func (u *ArtifactUpdate) modern() (*sdk.TaskArtifactUpdateEvent, error) {
-	a, err := u.Artifact.modern()
+func (u *ArtifactUpdate) toV1() (*sdk.TaskArtifactUpdateEvent, error) {
+	a, err := u.Artifact.toV1()
 	return &sdk.TaskArtifactUpdateEvent{
 		TaskID: sdk.TaskID(u.TaskID), ContextID: u.ContextID, Artifact: a, Append: u.Append, LastChunk: u.LastChunk, Metadata: u.Metadata,
 	}, err

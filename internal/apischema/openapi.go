@@ -317,58 +317,64 @@ func queryParameter(r *rest.Route, name string, doc *section) (parameter, error)
 		return p, fmt.Errorf("docs/http.md does not describe the parameter %s", name)
 	}
 	p.Required = slices.Contains([]string{"GET /diff a", "GET /diff b", "GET /search q", "DELETE /sessions/{id}/instances/{iid}/events after"}, r.Method+" "+r.Path+" "+name)
+	p.Schema = querySchema(r, name)
+	return p, nil
+}
+
+// querySchema returns the schema of the value of a parameter.
+func querySchema(r *rest.Route, name string) *schema {
 	isFilter := slices.Contains(r.Parameters, "channel")
 	isTime := r.Path == "/sessions" || r.Path == "/search"
 	text := &schema{Type: "string"}
 	offset := &schema{Type: "integer", Minimum: new(0.0)}
+	oneOf := func(values ...any) *schema { return &schema{Type: "string", Enum: values} }
+	list := func(of *schema) *schema { return &schema{Type: "array", Items: of} }
 	switch name {
 	case "at", "fromOffset", "lastEventId", "before", "at_a", "at_b":
-		p.Schema = offset
+		return offset
 	case "after":
-		p.Schema = &schema{Type: "integer", Minimum: new(-1.0)}
+		return &schema{Type: "integer", Minimum: new(-1.0)}
 	case "from", "to":
-		if p.Schema = offset; isTime {
-			p.Schema = text
+		if !isTime {
+			return offset
 		}
 	case "limit":
-		p.Schema = &schema{Type: "integer", Minimum: new(1.0)}
+		return &schema{Type: "integer", Minimum: new(1.0)}
 	case "reverse", "summary":
-		p.Schema = &schema{Type: "boolean"}
+		return &schema{Type: "boolean"}
 	case "preview":
-		p.Schema = &schema{Type: "string", Enum: []any{"1", "true", "0", "false"}}
+		return oneOf("1", "true", "0", "false")
 	case "channel":
-		p.Schema = &schema{Type: "array", Items: &schema{Type: "string", Enum: []any{
+		return list(oneOf(
 			tapedeck.ChannelChunks, tapedeck.ChannelToolCalls, tapedeck.ChannelAgentState, tapedeck.ChannelWorkflow,
 			tapedeck.ChannelTerminal, tapedeck.ChannelPresence, tapedeck.ChannelSession,
-		}}}
+		))
 	case "kind":
-		p.Schema = &schema{Type: "string", Enum: []any{search.DocMessage, search.DocTool, search.DocTitle}}
+		return oneOf(search.DocMessage, search.DocTool, search.DocTitle)
 	case "label":
-		p.Schema = &schema{Type: "array", Items: text}
+		return list(text)
 	case "thread", "type", "invocation":
-		if p.Schema = text; isFilter || r.Path == "/sessions/{id}/events/history" {
-			p.Schema = &schema{Type: "array", Items: text}
+		if isFilter || r.Path == "/sessions/{id}/events/history" {
+			return list(text)
 		}
 	case "view":
-		p.Schema = &schema{Type: "string", Enum: []any{"all", "effective"}}
+		return oneOf("all", "effective")
 	case "format":
-		if p.Schema = text; isFilter {
-			p.Schema = &schema{Type: "string", Enum: []any{"native", "task"}}
-		}
 		if r.Path == "/import" {
-			p.Schema = &schema{Type: "string", Enum: anys(importFormats)}
+			return oneOf(anys(importFormats)...)
+		}
+		if isFilter {
+			return oneOf("native", "task")
 		}
 	case "until":
-		p.Schema = &schema{Type: "string", Enum: []any{"terminal", "none"}}
+		return oneOf("terminal", "none")
 	case "status":
-		p.Schema = refTo("Status")
 		if r.Path == "/sessions" {
-			p.Schema = &schema{AnyOf: []*schema{p.Schema, {Const: new(any("closed"))}}}
+			return &schema{AnyOf: []*schema{refTo("Status"), {Const: new(any("closed"))}}}
 		}
-	default:
-		p.Schema = text
+		return refTo("Status")
 	}
-	return p, nil
+	return text
 }
 
 // viewParameters describe parameters that docs/http.md describes in prose.

@@ -33,7 +33,7 @@ func (p *sendParams03) request() (*sdk.SendMessageRequest, error) {
 		return out, nil // checkMessage reports it
 	}
 	var err error
-	if out.Message, err = m.Modern(); err != nil {
+	if out.Message, err = m.ToV1(); err != nil {
 		err = invalidParams.of(err)
 	}
 	return out, err

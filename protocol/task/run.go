@@ -11,16 +11,16 @@ import (
 
 // A run is the state of an open run that decides what its next event becomes.
 type run struct {
-	started   time.Time // zero if its beginning is not known
-	prompt    string
-	messages  map[string]*message // the open messages
-	thoughts  map[string]*message
-	calls     map[string]*toolCall // the calls that are open or have no answer
-	questions map[string]*question
-	todos     bool // the agent keeps its plan with the tool TodoWrite
-	turn      turn
-	turns     int
-	spent     totals
+	started      time.Time // zero if its beginning is not known
+	prompt       string
+	messages     map[string]*message // the open messages
+	thoughts     map[string]*message
+	calls        map[string]*toolCall // the calls that are open or have no answer
+	questions    map[string]*question
+	usesTodoTool bool // the agent keeps its plan with the tool TodoWrite
+	turn         turn
+	turns        int
+	spent        totals
 }
 
 // A message is an open message.
@@ -64,7 +64,7 @@ var folds = map[string]func(*run, *tapedeck.Event) []draft{
 
 // stateful reports whether a run whose beginning is not known has state to remember.
 func (r *run) stateful() bool {
-	return len(r.messages) > 0 || len(r.thoughts) > 0 || len(r.calls) > 0 || len(r.questions) > 0 || r.todos
+	return len(r.messages) > 0 || len(r.thoughts) > 0 || len(r.calls) > 0 || len(r.questions) > 0 || r.usesTodoTool
 }
 
 func newRun(e *tapedeck.Event, prompt string) *run {

@@ -24,7 +24,7 @@ func (r *run) call(id, name string, e *tapedeck.Event) *toolCall {
 	c := &toolCall{name: name, at: e.Time}
 	add(&r.calls, id, c)
 	r.turn.tools = append(r.turn.tools, name)
-	r.todos = r.todos || name == todoTool
+	r.usesTodoTool = r.usesTodoTool || name == todoTool
 	return c
 }
 
@@ -56,8 +56,9 @@ func (r *run) callArgs(e *tapedeck.Event) []draft {
 	return nil
 }
 
-// callEnd starts the tool. If its answer arrived first, that has started the tool, and
-// callEnd completes it.
+// callEnd starts the tool, because its input is complete. If the answer of the tool
+// arrived before the end of its input, answered started the tool, and callEnd completes
+// it.
 func (r *run) callEnd(e *tapedeck.Event) []draft {
 	id := partOf(e).ToolCallID
 	c := r.calls[id]
@@ -111,15 +112,16 @@ func (r *run) callResult(e *tapedeck.Event) []draft {
 	return r.answered(e, a)
 }
 
-// answered completes a tool. A client must know the call before: if its input is not
-// complete yet, the answer starts the tool, and the end of the input completes it.
+// answered completes a tool. A client must see the start of a tool before its end. If
+// the input of the call is not complete yet, answered starts the tool and keeps the
+// answer; callEnd completes it.
 func (r *run) answered(e *tapedeck.Event, a toolAnswer) []draft {
 	c := r.calls[a.ToolCallID]
 	switch {
 	case a.ToolCallID == "":
 		return nil
 	case c == nil:
-		c = &toolCall{at: e.Time} // its run is over
+		c = &toolCall{at: e.Time} // its run has ended
 	case !c.started:
 		c.early = &a
 		return drafts(typeToolStart, c.start(a.ToolCallID, e))
@@ -144,7 +146,7 @@ func (r *run) answered(e *tapedeck.Event, a toolAnswer) []draft {
 // unless the agent makes such calls itself.
 func (r *run) plan(e *tapedeck.Event) []draft {
 	var d payload.PlanUpdated
-	if r.todos || json.Unmarshal(e.Data, &d) != nil {
+	if r.usesTodoTool || json.Unmarshal(e.Data, &d) != nil {
 		return nil
 	}
 	input, err := json.Marshal(map[string][]payload.PlanEntry{"todos": httpapi.OrEmpty(d.Entries)})

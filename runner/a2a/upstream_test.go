@@ -183,7 +183,7 @@ func oldRPC(h a2asrv.RequestHandler) http.Handler {
 		}
 		in := new(sdk.SendMessageRequest)
 		if m := q.Params.Message; m != nil {
-			in.Message, _ = m.Modern()
+			in.Message, _ = m.ToV1()
 		}
 		frame := func(e sdk.Event, err error) []byte {
 			answer := map[string]any{"jsonrpc": "2.0", "id": 1}

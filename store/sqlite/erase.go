@@ -121,7 +121,7 @@ func (w *writer) blank(st *state, r tapedeck.OffsetRange) error {
 		case err != nil:
 			return err
 		case len(found) != len(pos):
-			return errHole
+			return errMissingOffset
 		}
 		for i, rec := range found {
 			b, err := store.EraseRecord(rec)

@@ -81,8 +81,8 @@ type holder struct {
 	Instance string `json:"instance,omitempty"`
 }
 
-// holderSize is the smallest size of a lock file. Later contents fit into it, so
-// that they can be written to a full disk, too.
+// holderSize is the smallest size of a lock file, in bytes. A short content is filled with
+// spaces. A later and longer content then fits into the file, also on a full disk.
 const holderSize = 1024
 
 // write writes the holder to the lock file. It overwrites the file in place, because
@@ -149,9 +149,9 @@ func takeLock(dir string) (*Lock, error) {
 	return &Lock{flock: f, path: byPath}, nil
 }
 
-// lockPatience is how long to wait for the lock of a process that has ended. If a
-// process is killed while it starts another one, the new process keeps the lock
-// until it executes its program.
+// lockPatience is how long to wait for the lock of a process that has ended. A process
+// that is killed while it starts a child leaves the lock to the child. The child releases
+// it when it executes its own program.
 const lockPatience = 5 * time.Second
 
 // holderIsGone reports whether the process named in the lock file has ended.

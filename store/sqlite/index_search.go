@@ -11,7 +11,7 @@ import (
 	"github.com/tapedeck/tapedeck/search"
 )
 
-// maxSkip is how many hits of an answer a client can page through.
+// maxSkip is the number of hits after which the pages of a search end.
 const maxSkip = 10_000
 
 // Search finds documents of sessions that can be read. The best matches come first,
@@ -24,13 +24,13 @@ func (x *Index) Search(ctx context.Context, q search.Query) (search.Result, erro
 	skip := uint64(0)
 	if q.Cursor != "" {
 		if skip, err = strconv.ParseUint(q.Cursor, 10, 31); err != nil {
-			return search.Result{}, tapedeck.Errorf(tapedeck.Invalid, "the cursor %q is not one of ours", q.Cursor)
+			return search.Result{}, tapedeck.Errorf(tapedeck.Invalid, "the cursor %q was not issued by this search", q.Cursor)
 		}
 	}
 	if skip > maxSkip {
 		return search.Result{}, tapedeck.Errorf(tapedeck.Invalid, "a search gives at most %d hits", maxSkip).WithHint("look for more words")
 	}
-	f := &finder{match: match(terms), limit: max(1, q.Limit)}
+	f := &finder{match: ftsQuery(terms), limit: max(1, q.Limit)}
 	statement, args := f.statement(&q, int64(skip))
 	if err := x.read(ctx, func(c *conn) error { return f.find(c, statement, args) }); err != nil {
 		return search.Result{}, err
@@ -42,9 +42,9 @@ func (x *Index) Search(ctx context.Context, q search.Query) (search.Result, erro
 	return found, nil
 }
 
-// match returns the query for FTS5. All text from outside is between quotes, where
-// only the quote has a meaning.
-func match(terms []search.Term) string {
+// ftsQuery returns the query for FTS5. It puts all text from outside between quotes,
+// where only the quote itself has a meaning.
+func ftsQuery(terms []search.Term) string {
 	var wanted, unwanted []string
 	for _, t := range terms {
 		words := strings.Map(func(r rune) rune {

@@ -23,8 +23,8 @@ func (s *Store) Head(ctx context.Context, session string) (tapedeck.Session, err
 func (s *Store) lookup(ctx context.Context, id string) (*view, error) {
 	v, err := s.view(ctx, id)
 	if err == nil && s.isGone(v) && s.now() >= s.deadlines.due.Load() {
-		// It exists for its forks, which may have expired since. If they cannot be
-		// deleted now, the answer stays tapedeck.Gone.
+		// Its events are kept for its forks. If the forks have expired since, reap deletes
+		// them and then this session. If reap fails, the answer is tapedeck.Gone as before.
 		if s.reap(ctx) == nil {
 			v, err = s.view(ctx, id)
 		}
@@ -91,13 +91,13 @@ func (s *Store) Read(ctx context.Context, session string, r tapedeck.Range) (tap
 	return tapedeck.Page{Records: p.records, Next: p.next, Head: v.Head, Closed: v.Closed, Gen: v.Gen}, nil
 }
 
-// errHole means that an offset is missing.
-var errHole = errors.New("an offset is missing")
+// errMissingOffset means that an offset is missing.
+var errMissingOffset = errors.New("an offset is missing")
 
-// explain returns the reason for a hole: the session was deleted meanwhile, or the
-// database is damaged.
+// explain returns the reason for a missing offset: the session was deleted meanwhile, or
+// the database is damaged.
 func (s *Store) explain(ctx context.Context, v *view, err error) error {
-	if !errors.Is(err, errHole) {
+	if !errors.Is(err, errMissingOffset) {
 		return err
 	}
 	now, lookErr := s.lookup(ctx, v.ID)
@@ -115,7 +115,7 @@ type pager struct {
 	tapedeck.Range
 	ctx     context.Context
 	records []tapedeck.Record
-	next    int64 // the next offset; in reverse, the one after it
+	next    int64 // the offset of the next record; in reverse, the offset of the last one
 	size    int
 	full    bool
 }
@@ -176,6 +176,8 @@ func (p *pager) readSpan(s *Store, c *conn, span span) error {
 	return nil
 }
 
+// readPart reads one part of a span. The trail of a session says at which positions of
+// the database the events of the part are.
 func (p *pager) readPart(s *Store, c *conn, part span) error {
 	pos, err := s.trails.locate(c, part.gen, part.from, part.to)
 	if err != nil {
@@ -190,7 +192,7 @@ func (p *pager) readPart(s *Store, c *conn, part span) error {
 		return err
 	}
 	if !p.full && p.next != end {
-		return errHole
+		return errMissingOffset
 	}
 	return nil
 }
@@ -207,7 +209,7 @@ func (p *pager) row(row []driver.Value) error {
 		offset--
 	}
 	if integer(row[0]) != offset {
-		return errHole
+		return errMissingOffset
 	}
 	p.records = append(p.records, tapedeck.Record{Offset: offset, Data: data})
 	p.next = offset

@@ -109,8 +109,8 @@ func (t *Transcript) Print(e *tapedeck.Event) error {
 	return nil
 }
 
-// erasable has the types whose text is printed as (erased). Ends of runs are not among
-// them: an erasure keeps the outcome.
+// erasable has the types of events that the transcript prints as "(erased)". It does not
+// have the ends of runs: after an erasure they still have the outcome.
 var erasable = map[string]bool{
 	tapedeck.MessageAdded: true, "TEXT_MESSAGE_CONTENT": true, "REASONING_MESSAGE_CONTENT": true,
 	"TOOL_CALL_START": true, "TOOL_CALL_ARGS": true, "TOOL_CALL_END": true, "TOOL_CALL_RESULT": true, tapedeck.PlanUpdated: true,
