@@ -112,7 +112,7 @@ type Options struct {
 	// NoScreen leaves out the pages for people.
 	NoScreen bool
 
-	Version string // shown where there is no screen
+	Version string // of the program; protocols and the front page name it. "" for "dev"
 
 	// Logger gets what clients must not see: why an agent failed, the stack of a panic,
 	// why the disk refused a write. Nil: the [slog.Default] at the time of Open.
@@ -193,6 +193,7 @@ func Open(ctx context.Context, dir string, o Options) (*Deck, error) {
 		o.Logger = slog.Default()
 	}
 	o.IdleTimeout = cmp.Or(o.IdleTimeout, DefaultIdleTimeout)
+	o.Version = cmp.Or(o.Version, "dev")
 	if o.KillAfter <= 0 {
 		o.KillAfter = engine.DefaultKillAfter
 	}
