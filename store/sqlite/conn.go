@@ -21,7 +21,7 @@ var (
 		"synchronous(full)", // an acknowledged append is fsynced
 		"fullfsync(1)",      // the same on macOS, where fsync alone does not reach the disk
 		"checkpoint_fullfsync(1)",
-		"wal_autocheckpoint(4000)",
+		"wal_autocheckpoint(0)",        // see checkpoint.go
 		"journal_size_limit(67108864)", // the log becomes small again after a huge append
 		"cache_size(-32768)",
 		"mmap_size(0)",

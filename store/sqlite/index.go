@@ -147,7 +147,7 @@ func (x *Index) open() (err error) {
 	if err != nil {
 		return err
 	}
-	readers, err := newPool(x.file, 2)
+	readers, err := newPool(2, dataSource(x.file, "ro", readerPragmas))
 	if err != nil {
 		return err
 	}

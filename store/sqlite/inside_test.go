@@ -52,7 +52,7 @@ func TestPragmas(t *testing.T) {
 			}
 		}
 	}
-	writer := map[string]int64{"query_only": 0, "wal_autocheckpoint": 4000, "fullfsync": 1, "checkpoint_fullfsync": 1, "journal_size_limit": 64 << 20, "secure_delete": 1}
+	writer := map[string]int64{"query_only": 0, "wal_autocheckpoint": 0, "fullfsync": 1, "checkpoint_fullfsync": 1, "journal_size_limit": 64 << 20, "secure_delete": 1}
 	check("writer", s.writer.conn, writer)
 	var lent []*conn
 	for i := range 3 {

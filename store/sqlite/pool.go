@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A pool lends connections for reading. They cannot write.
+// A pool lends connections.
 type pool struct {
 	free   chan *conn
 	quit   chan struct{}
@@ -14,10 +14,11 @@ type pool struct {
 	closed bool // guarded by pauses.mu
 }
 
-func newPool(file string, size int) (*pool, error) {
+// newPool opens connections to a data source.
+func newPool(size int, source string) (*pool, error) {
 	p := &pool{free: make(chan *conn, size), quit: make(chan struct{})}
 	for range size {
-		c, err := dial(dataSource(file, "ro", readerPragmas))
+		c, err := dial(source)
 		if err != nil {
 			new(pauses).close(p)
 			return nil, err

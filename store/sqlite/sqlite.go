@@ -66,16 +66,18 @@ func (o Options) withDefaults() Options {
 
 // A Store is a [tapedeck.Store] in a data folder.
 type Store struct {
-	options   Options
-	file      string
-	lock      *Lock
-	readers   *pool
-	pauses    pauses // of the readers and of the readers of the search index
-	writer    *writer
-	observers store.Observers
-	deadlines *deadlines
-	trails    *trails
-	index     sync.Map // *state by id: the sessions with recent writes
+	options Options
+	file    string
+	lock    *Lock
+	readers *pool
+	pauses  pauses // of the readers, of the readers of the search index, and of checkpoints
+
+	checkpoints *checkpointer
+	writer      *writer
+	observers   store.Observers
+	deadlines   *deadlines
+	trails      *trails
+	index       sync.Map // *state by id: the sessions with recent writes
 
 	search atomic.Pointer[Index] // nil until OpenIndex
 
@@ -132,7 +134,10 @@ func (s *Store) open(ctx context.Context, dir string) (err error) {
 	if err := s.writer.start(); err != nil {
 		return err
 	}
-	if s.readers, err = newPool(s.file, s.options.Readers); err != nil {
+	if s.readers, err = newPool(s.options.Readers, dataSource(s.file, "ro", readerPragmas)); err != nil {
+		return unsound(s.file, err)
+	}
+	if s.checkpoints, err = newCheckpointer(s.file); err != nil {
 		return unsound(s.file, err)
 	}
 	s.place, err = placeOf(s.file)
@@ -176,6 +181,10 @@ func (s *Store) disconnect() {
 	}
 	if s.readers != nil {
 		s.pauses.close(s.readers)
+	}
+	if s.checkpoints != nil {
+		s.checkpoints.running.Wait()
+		s.pauses.close(s.checkpoints.pool)
 	}
 	if s.writer != nil && s.writer.conn != nil {
 		if err := s.writer.conn.close(); err != nil {

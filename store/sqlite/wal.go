@@ -10,14 +10,22 @@ import (
 // log.
 const maxLog = 256 << 20
 
+// tendLog keeps the write-ahead log small after a group was written.
+func (w *writer) tendLog(group []*request) {
+	bytes := 0
+	for _, r := range group {
+		bytes += r.size
+	}
+	w.limitLog(bytes)
+	w.checkpoint(bytes)
+}
+
 // limitLog truncates the write-ahead log if it is too large. SQLite does that by
 // itself at a moment without readers, but with many readers there may be no such
 // moment, so limitLog pauses them. If another reader, such as Verify, keeps the log,
 // it grows, and the writer tries again later.
-func (w *writer) limitLog(group []*request) {
-	for _, r := range group {
-		w.logged += int64(r.size)
-	}
+func (w *writer) limitLog(bytes int) {
+	w.logged += int64(bytes)
 	if w.logged < w.maxLog/4 {
 		return
 	}
@@ -41,7 +49,7 @@ func (w *writer) truncateLog() error {
 	if err != nil {
 		return err
 	}
-	pools := []*pool{w.store.readers}
+	pools := []*pool{w.store.checkpoints.pool, w.store.readers}
 	if x := w.store.search.Load(); x != nil {
 		pools = append(pools, x.readers.Load()) // the index reads the database, too
 	}
@@ -110,11 +118,23 @@ func (w *writer) cutLog() error {
 // committed returns how many frames of the write-ahead log are committed. It
 // changes nothing.
 func (c *conn) committed() (frames int64, err error) {
+	frames, _, err = c.logFrames()
+	return frames, err
+}
+
+// unmoved returns how many frames of the write-ahead log are not in the database yet. It
+// changes nothing.
+func (c *conn) unmoved() (frames int64, err error) {
+	frames, moved, err := c.logFrames()
+	return frames - moved, err
+}
+
+func (c *conn) logFrames() (committed, moved int64, err error) {
 	err = c.query(func(row []driver.Value) error {
-		if frames = integer(row[1]); frames < 0 {
+		if committed, moved = integer(row[1]), integer(row[2]); committed < 0 {
 			return errors.New("there is no write-ahead log")
 		}
 		return nil
 	}, "PRAGMA wal_checkpoint(NOOP)")
-	return frames, err
+	return committed, moved, err
 }

@@ -40,13 +40,14 @@ type writer struct {
 	commits []tapedeck.Commit // for the observers
 	checked tapedeck.Session  // the copy that [tapedeck.Append.Check] sees
 
-	gen     int64 // the newest gen in use
-	pos     int64
-	purge   purge
-	failing atomic.Bool // the newest commit failed
-	behind  bool        // see [writer.settleTouches]
-	logged  int64       // bytes written since the size of the log was checked
-	maxLog  int64
+	gen      int64 // the newest gen in use
+	pos      int64
+	purge    purge
+	failing  atomic.Bool                 // the newest commit failed
+	behind   bool                        // see [writer.settleTouches]
+	logged   int64                       // bytes written since the size of the log was checked
+	unlooked struct{ groups, bytes int } // written since the last look at the log, see [writer.checkpoint]
+	maxLog   int64
 
 	maxFresh int // see [maxFresh]
 }
@@ -63,7 +64,7 @@ func (w *writer) run() {
 		case len(group) > 0:
 			w.handle(group)
 			w.purge.after(w)
-			w.limitLog(group)
+			w.tendLog(group)
 			w.queue.gather(len(group)) // with the turn held, so that no caller writes alone meanwhile
 		case !more:
 			return
@@ -71,6 +72,8 @@ func (w *writer) run() {
 			w.turn.Unlock()
 			<-w.queue.wake
 			w.turn.Lock()
+		default:
+			w.checkpoint(0)
 		}
 	}
 }
@@ -85,7 +88,7 @@ func (w *writer) writeAlone() bool {
 	group, _ := w.queue.nextGroup()
 	if len(group) > 0 { // otherwise run has taken it
 		w.handle(group)
-		w.limitLog(group)
+		w.tendLog(group)
 	}
 	rest := w.queue.waiting() || w.purge.pending()
 	w.turn.Unlock()
