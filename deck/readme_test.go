@@ -67,12 +67,12 @@ func TestReadmePrograms(t *testing.T) {
 	}
 }
 
-// TestEmbedPrograms builds and runs the programs of docs/embed.md: a server, an agent and
-// a client.
+// TestEmbedPrograms builds and runs the programs of docs/embed.md: a server, an agent,
+// views and a client.
 func TestEmbedPrograms(t *testing.T) {
 	built := programs(t, "../docs/embed.md")
-	if len(built) != 3 {
-		t.Fatalf("the page has %d programs, want 3", len(built))
+	if len(built) != 4 {
+		t.Fatalf("the page has %d programs, want 4", len(built))
 	}
 	t.Run("server", func(t *testing.T) { testServerProgram(t, built[0]) })
 	t.Run("agent", func(t *testing.T) {
@@ -87,6 +87,19 @@ ended: RUN_FINISHED
 			t.Errorf("%v\n%s", err, out)
 		}
 	})
+	t.Run("views", func(t *testing.T) {
+		const want = `as of offset 7
+  user: Plan a trip to Bern
+  user: By way of Thun
+as of offset 8
+  user: Plan a trip to Bern
+runs in the log: 2
+found: message By way of «Thun»
+`
+		if out, err := command(t, built[2]).CombinedOutput(); err != nil || string(out) != want {
+			t.Errorf("%v\n%s", err, out)
+		}
+	})
 	t.Run("client", func(t *testing.T) {
 		d := openAt(t, "", deck.Options{InMemory: true, Agents: []deck.Agent{echoAgent}})
 		asked := make(chan string, 100)
@@ -95,7 +108,7 @@ ended: RUN_FINISHED
 			d.Handler().ServeHTTP(w, r)
 		}))
 		defer server.Close()
-		c := command(t, built[2], server.URL)
+		c := command(t, built[3], server.URL)
 		c.Env = append(os.Environ(), "TOKEN=secret")
 		out, err := c.CombinedOutput()
 		if err != nil || !strings.HasSuffix(string(out), "RUN_FINISHED\nuser: hello\nassistant: hello \n") || <-asked != "Bearer secret" {

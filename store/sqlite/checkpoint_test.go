@@ -7,9 +7,9 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// TestTheLogBeginsAnew: the pages of a long write-ahead log are moved while the writer
-// continues. The writer moves the rest, and the log begins anew.
-func TestTheLogBeginsAnew(t *testing.T) {
+// TestTheLogBeginsAgain: the pages of a long write-ahead log are moved while the writer
+// continues. The writer moves the rest, and the log begins again.
+func TestTheLogBeginsAgain(t *testing.T) {
 	s, err := Open(t.Context(), t.TempDir(), Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +52,7 @@ func TestTheLogBeginsAnew(t *testing.T) {
 		}
 		add(1)
 		if frames := add(1); frames > 100 {
-			t.Errorf("the log has %d pages: it has not begun anew", frames)
+			t.Errorf("the log has %d pages: it has not begun again", frames)
 		}
 	}
 }
