@@ -5,7 +5,6 @@ import (
 	"errors"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"google.golang.org/adk/v2/session"
 
@@ -47,34 +46,41 @@ func (c *conversation) cause(offset int64) string {
 	return c.log + "\x00" + strconv.FormatInt(offset, 10)
 }
 
-// title gives a session without a title the words with which it begins.
+// title gives a session without a title the first line of the user's first words.
 func (c *conversation) title(ctx context.Context, event *session.Event) error {
 	c.writing.Lock()
 	defer c.writing.Unlock()
 	if c.titled || event.Author != userAuthor || event.Content == nil {
 		return nil
 	}
+	var text strings.Builder
 	for _, p := range event.Content.Parts {
-		if p == nil || strings.TrimSpace(p.Text) == "" {
-			continue
+		if p != nil {
+			text.WriteString(p.Text)
 		}
-		c.titled = true
-		title := shorten(p.Text)
-		_, err := c.service.deck.Session(c.log).Rename(ctx, api.Rename{Title: &title, Actor: userActor(c.key.user)})
-		return err
 	}
-	return nil
+	title := titleOf(text.String())
+	if title == "" {
+		return nil
+	}
+	c.titled = true
+	_, err := c.service.deck.Session(c.log).Rename(ctx, api.Rename{Title: &title, Actor: userActor(c.key.user)})
+	return err
 }
 
-// shorten returns the first words of a text as a title.
-func shorten(text string) string {
+// titleOf returns the first line of a text as a title, "" if it cannot be one. It is the
+// rule of package engine, which by this rule finds the title of a message that is erased.
+func titleOf(text string) string {
 	const most = 80
-	words := strings.FieldsFunc(strings.ToValidUTF8(text, "\uFFFD"), func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
-	title := []rune(strings.Join(words, " "))
-	if len(title) > most {
-		title = append(title[:most-1], '…')
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	line = strings.Join(strings.Fields(line), " ")
+	if r := []rune(line); len(r) > most {
+		line = string(r[:most-1]) + "…"
 	}
-	return string(title)
+	if tapedeck.CheckName("the title", line) != nil {
+		return ""
+	}
+	return line
 }
 
 // write appends what build returns, see [conversation.appended].

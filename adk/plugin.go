@@ -49,13 +49,14 @@ func (s *Service) Plugin() (*plugin.Plugin, error) {
 			return nil, nil
 		},
 		OnEventCallback: func(ctx agent.InvocationContext, event *session.Event) (*session.Event, error) {
-			if c := s.attendedBy(ctx.Session(), ctx.InvocationID()); c != nil && event != nil && event.Partial {
+			if c := s.attendedBy(keyIn(ctx.Session()), ctx.InvocationID()); c != nil && event != nil && event.Partial {
 				c.push(ctx, event)
 			}
 			return nil, nil
 		},
 		OnModelErrorCallback: func(ctx agent.Context, _ *model.LLMRequest, failure error) (*model.LLMResponse, error) {
-			if c := s.attendedBy(ctx.Session(), ctx.InvocationID()); c != nil {
+			// The context of a callback has no session, only its names.
+			if c := s.attendedBy(key{ctx.AppName(), ctx.UserID(), ctx.SessionID()}, ctx.InvocationID()); c != nil {
 				s.modelFailed(ctx, c, ctx.InvocationID(), failure)
 			}
 			return nil, nil
@@ -75,15 +76,19 @@ func (s *Service) attend(ctx agent.InvocationContext) {
 	s.attended[attendance{c.key, ctx.InvocationID()}] = c
 }
 
-// attendedBy returns the session whose invocation is watched, nil if there is none. ADK
-// may have wrapped the session, so it is found by its names.
-func (s *Service) attendedBy(of session.Session, invocation string) *conversation {
-	if of == nil {
-		return nil
+// keyIn returns the names of a session, which ADK may have wrapped.
+func keyIn(s session.Session) key {
+	if s == nil {
+		return key{}
 	}
+	return key{s.AppName(), s.UserID(), s.ID()}
+}
+
+// attendedBy returns the session whose invocation is watched, nil if there is none.
+func (s *Service) attendedBy(k key, invocation string) *conversation {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.attended[attendance{key{of.AppName(), of.UserID(), of.ID()}, invocation}]
+	return s.attended[attendance{k, invocation}]
 }
 
 // attends reports whether the plugin watches an invocation of c.
@@ -111,7 +116,7 @@ func (s *Service) modelFailed(ctx context.Context, c *conversation, invocation s
 
 // afterRun ends the run of an invocation.
 func (s *Service) afterRun(ctx agent.InvocationContext) {
-	c := s.attendedBy(ctx.Session(), ctx.InvocationID())
+	c := s.attendedBy(keyIn(ctx.Session()), ctx.InvocationID())
 	if c == nil {
 		return
 	}

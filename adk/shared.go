@@ -126,7 +126,7 @@ func (s *Service) shareIn(ctx context.Context, log string, k key, scope string, 
 	if scope == "user" {
 		n.Title, n.Owner = "State of the user "+k.user+" in the app "+k.app, k.user
 	}
-	n.Title = shorten(n.Title)
+	n.Title = titleOf(n.Title)
 	if _, err := s.deck.Create(ctx, n); err != nil && tapedeck.KindOf(err) != tapedeck.Conflict {
 		return err
 	}
