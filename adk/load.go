@@ -30,16 +30,21 @@ func storedIn(e *tapedeck.Event) (s stored, ok bool) {
 
 // A history is what a session's log has for ADK.
 type history struct {
-	jumps  []tapedeck.Jump
-	events []tapedeck.Event // those that the events of ADK are made of
+	jumps   []tapedeck.Jump
+	records []record // those that the events of ADK are made of
 
 	runs map[string]string // ids of all runs, with the invocations of ADK
 	used map[string]bool   // ids of all tool calls
 	open []item            // open in the run that is open now
 	turn int               // of that run
 
-	last       tapedeck.Event // the newest one that carries an event of ADK, active or not
-	lastStored stored
+	last record // the newest one that carries an event of ADK, active or not
+}
+
+// A record is an event of the log with the metadata of this package.
+type record struct {
+	tapedeck.Event
+	stored stored
 }
 
 // load returns the copy of a session as its catalogue entry has it.
@@ -62,21 +67,19 @@ func (s *Service) load(ctx context.Context, k key, info *tapedeck.Session) (*con
 	if c.state, err = s.stateOf(ctx, info.ID, info.Head); err != nil {
 		return nil, err
 	}
-	if err := c.fold(h); err != nil {
-		return nil, err
-	}
+	c.fold(h)
 	return c, c.repair(ctx, h, info)
 }
 
 // repair stores a change of shared state again that a crash may have kept from its log. A
 // second time it changes nothing.
 func (c *conversation) repair(ctx context.Context, h *history, info *tapedeck.Session) error {
-	if !h.lastStored.Shares || h.last.Offset < info.ForkedAt {
+	if !h.last.stored.Shares || h.last.Offset < info.ForkedAt {
 		return nil
 	}
-	event, err := rawEvent(&h.last)
+	event, err := rawEvent(&h.last.Event)
 	if err != nil {
-		return err
+		return nil //nolint:nilerr // [conversation.fold] has logged it
 	}
 	return c.service.share(ctx, c.key, splitDelta(event.Actions.StateDelta), c.cause(h.last.Offset))
 }
@@ -102,9 +105,9 @@ func (s *Service) read(ctx context.Context, info *tapedeck.Session, running stri
 
 // add adds an event of the log.
 func (h *history) add(e *tapedeck.Event, running string) {
-	s, ours := storedIn(e)
-	if ours && s.Event {
-		h.last, h.lastStored = *e, s
+	s, _ := storedIn(e)
+	if s.Event {
+		h.last = record{*e, s}
 	}
 	if e.Type == tapedeck.RunStarted {
 		h.runs[e.Invocation] = s.Invocation
@@ -123,10 +126,10 @@ func (h *history) add(e *tapedeck.Event, running string) {
 	switch e.Type {
 	case tapedeck.TextMessageStart, tapedeck.TextMessageContent, tapedeck.ReasoningMessageStart, tapedeck.ReasoningMessageContent,
 		tapedeck.MessageAdded, tapedeck.ToolCallStart, tapedeck.ToolCallArgs, tapedeck.ToolCallResult:
-		h.events = append(h.events, *e)
+		h.records = append(h.records, record{*e, s})
 	default:
-		if ours && s.Event {
-			h.events = append(h.events, *e)
+		if s.Event {
+			h.records = append(h.records, record{*e, s})
 		}
 	}
 }
@@ -159,12 +162,13 @@ func itemOf(e *tapedeck.Event) string {
 	return ""
 }
 
-// fold sets the events from the active events of the log.
-func (c *conversation) fold(h *history) error {
+// fold sets the events from the active events of the log. It leaves out what cannot be
+// decoded: another program may have appended it, and must not lock ADK out.
+func (c *conversation) fold(h *history) {
 	active := view.NewTimeline(h.jumps).Ranges(tapedeck.MainThread, c.next)
 	said := contents{}
-	for i := range h.events {
-		e := &h.events[i]
+	for i := range h.records {
+		e := &h.records[i]
 		for len(active) > 0 && active[0].To <= e.Offset {
 			active = active[1:]
 		}
@@ -174,24 +178,23 @@ func (c *conversation) fold(h *history) error {
 		if e.Offset < active[0].From {
 			continue
 		}
-		said.add(e)
-		s, ok := storedIn(e)
-		if !ok || !s.Event || e.Erased() {
+		said.add(&e.Event)
+		if !e.stored.Event || e.Erased() {
 			continue
 		}
-		event, err := c.decode(e, s, said)
+		event, err := c.decode(e, said)
 		if err != nil {
-			return err
+			c.service.logger.Warn("an event of ADK cannot be read", "session", c.log, "error", err)
+			continue
 		}
 		c.events = append(c.events, event)
 		c.updated = event.Timestamp
 	}
-	return nil
 }
 
 // decode returns the event of ADK that e carries.
-func (c *conversation) decode(e *tapedeck.Event, s stored, said contents) (*session.Event, error) {
-	event, err := rawEvent(e)
+func (c *conversation) decode(e *record, said contents) (*session.Event, error) {
+	event, err := rawEvent(&e.Event)
 	if err != nil {
 		return nil, err
 	}
@@ -201,11 +204,12 @@ func (c *conversation) decode(e *tapedeck.Event, s stored, said contents) (*sess
 	parts := event.Content.Parts
 	kept := parts[:0]
 	for i, p := range parts {
-		if i < len(s.Items) && s.Items[i] != nil && p != nil {
+		if i < len(e.stored.Items) && e.stored.Items[i] != nil && p != nil {
+			from := e.stored.Items[i]
 			if p.FunctionCall != nil {
-				c.calls[p.FunctionCall.ID] = s.Items[i].ID
+				c.calls[p.FunctionCall.ID] = from.ID
 			}
-			if !said.restore(p, s.Items[i]) {
+			if !said.restore(p, from) {
 				continue // it was erased
 			}
 		}

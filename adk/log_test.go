@@ -331,3 +331,34 @@ func TestConcurrentRuns(t *testing.T) {
 	check(t, "status", w.status(), tapedeck.StatusComplete)
 	check(t, "got", w.got(), "user: 0; model: zero; user: 1; user: 2; model: two;")
 }
+
+// TestForgedEvents: an event that another program appends in the name of ADK and that
+// cannot be read does not lock ADK out.
+func TestForgedEvents(t *testing.T) {
+	k := newDesk(t, open(t, ""))
+	k.must(k.a, at(1, "user", text("1")))
+	for _, raw := range []string{`"text"`, `{"timestamp":[]}`, `{"content":{"parts":[null,{}]}}`} {
+		e := tapedeck.Event{Type: "other.event", Data: []byte(`{"metadata":{"adk":{"event":true,"shares":true,"items":[{"id":"x","part":-1},{"id":"x","part":7}]}},"rawEvent":` + raw + `}`)}
+		if _, err := k.log().Append(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check(t, "events", k.get().Events().Len(), 2)
+	k.must(k.get(), at(2, "bot", text("2")))
+}
+
+// TestNoInvocation: an event without an invocation is a part of the open run, or a run of
+// its own.
+func TestNoInvocation(t *testing.T) {
+	k := newDesk(t, open(t, ""))
+	e := at(1, "user", text("1"))
+	e.InvocationID = ""
+	k.must(k.a, e)
+	k.must(k.get(), at(2, "user", text("2")))
+	info, err := k.log().Info(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, "open runs", len(info.Runs), 1)
+	check(t, "events", k.get().Events().Len(), 2)
+}

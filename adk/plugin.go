@@ -37,13 +37,12 @@ type attendance struct {
 // partial events, so followers see it while the model writes it, and it ends each run when
 // its invocation ends: as cancelled if the context was cancelled, with [CodeModelError] if
 // a model call failed. It changes nothing that the agent does.
+//
+// List it after plugins that change events: ADK shows it no event that one of those has
+// changed, so text that they remove is not streamed.
 func (s *Service) Plugin() (*plugin.Plugin, error) {
 	return plugin.New(plugin.Config{
 		Name: "tapedeck",
-		OnUserMessageCallback: func(ctx agent.InvocationContext, _ *genai.Content) (*genai.Content, error) {
-			s.attend(ctx)
-			return nil, nil
-		},
 		BeforeRunCallback: func(ctx agent.InvocationContext) (*genai.Content, error) {
 			s.attend(ctx)
 			return nil, nil

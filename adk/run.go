@@ -64,15 +64,14 @@ func (c *conversation) newBuilder(invocation, author string) *builder {
 		}
 		b.leave()
 	}
-	id := invocation
-	if id == "" {
-		id = tapedeck.NewID("inv_")
+	if invocation == "" {
+		invocation = tapedeck.NewID("inv_")
 	}
 	n := 1
-	for c.runs[runID(id, n)] {
+	for c.runs[runID(invocation, n)] {
 		n++
 	}
-	b.r, b.begins = &run{id: runID(id, n), invocation: invocation, streams: map[string]*stream{}}, true
+	b.r, b.begins = &run{id: runID(invocation, n), invocation: invocation, streams: map[string]*stream{}}, true
 	return b
 }
 
