@@ -113,7 +113,7 @@ func (c *conversation) appended(ctx context.Context, build func() (*builder, err
 			c.commit(b, done.Next)
 			return done.First, nil
 		}
-		if gone(err) {
+		if missing(err) {
 			return 0, tapedeck.Errorf(tapedeck.NotFound, "there is no session %s any more", c.key).Because(err)
 		}
 		if tapedeck.KindOf(err) != tapedeck.Conflict {

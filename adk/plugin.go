@@ -14,7 +14,7 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// endTimeout is how long the end of a run may take to be stored after its caller has gone.
+// endTimeout is how long the end of a run may take to be stored, also if its caller has left.
 const endTimeout = 10 * time.Second
 
 // Codes of runs that the agent has not ended itself.
@@ -129,7 +129,7 @@ func (s *Service) afterRun(ctx agent.InvocationContext) {
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()
 	err := c.write(bounded, func() (*builder, error) { return c.ending(ctx.InvocationID(), cancelled), nil })
-	if err != nil && !isStopped(err) && !gone(err) {
+	if err != nil && !isStopped(err) && !missing(err) {
 		s.logger.Warn("the end of an ADK run could not be stored; its lease ends it", "session", c.log, "error", err)
 	}
 }

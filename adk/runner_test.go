@@ -259,17 +259,6 @@ func (w *world) status() tapedeck.Status {
 	return info.Status
 }
 
-func (w *world) types() (types []string) {
-	w.t.Helper()
-	for e, err := range w.log().Events(w.t.Context(), 0) {
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		types = append(types, e.Type)
-	}
-	return types
-}
-
 func check[T comparable](t *testing.T, what string, got, want T) {
 	t.Helper()
 	if got != want {

@@ -167,7 +167,7 @@ func (s *Service) List(ctx context.Context, req *session.ListRequest) (*session.
 		}
 		for i := range page.Sessions {
 			c, err := s.listed(ctx, &page.Sessions[i], shared)
-			if gone(err) {
+			if missing(err) {
 				continue // it was deleted meanwhile
 			}
 			if err != nil {
@@ -219,7 +219,7 @@ func (s *Service) Delete(ctx context.Context, req *session.DeleteRequest) error 
 	if err == nil {
 		err = s.deck.Session(info.ID).Delete(ctx)
 	}
-	if gone(err) {
+	if missing(err) {
 		return nil
 	}
 	return err
@@ -262,8 +262,8 @@ func (s *Service) stateOf(ctx context.Context, log string, at int64) (map[string
 	return state, nil
 }
 
-// gone reports whether an error means that a session does not exist any more.
-func gone(err error) bool {
+// missing reports whether an error means that a session does not exist any more.
+func missing(err error) bool {
 	kind := tapedeck.KindOf(err)
 	return kind == tapedeck.NotFound || kind == tapedeck.Gone
 }

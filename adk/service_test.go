@@ -7,6 +7,7 @@ import (
 	"google.golang.org/adk/v2/session"
 	"google.golang.org/adk/v2/session/sessiontestsuite"
 
+	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/adk"
 	"github.com/tapedeck/tapedeck/deck"
 )
@@ -14,7 +15,10 @@ import (
 // open returns a deck in memory, or in a folder if dir is not "".
 func open(t testing.TB, dir string) *deck.Deck {
 	t.Helper()
-	d, err := deck.Open(t.Context(), dir, deck.Options{InMemory: dir == ""})
+	d, err := deck.Open(t.Context(), dir, deck.Options{
+		InMemory: dir == "",
+		Agents:   []deck.Agent{{Name: "app", Runner: tapedeck.RunnerFunc(nil)}}, // AG-UI and A2A have their endpoints by agent
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -83,7 +83,7 @@ func (s *Service) headState(ctx context.Context, log string) (map[string]any, er
 			return state, nil
 		}
 	}
-	if gone(err) {
+	if missing(err) {
 		return nil, nil
 	}
 	return nil, err

@@ -54,6 +54,34 @@ func TestOtherViews(t *testing.T) {
 			t.Errorf("%s lacks %s:\n%s", path, want, body)
 		}
 	}
+	post := func(path, body string) string {
+		t.Helper()
+		req, _ := http.NewRequest(http.MethodPost, server.URL+path, strings.NewReader(body))
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("A2A-Version", "1.0")
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		b, _ := io.ReadAll(resp.Body)
+		return string(b)
+	}
+	// kagent's screen rewinds with the metadata of a message.
+	w.model.replies = []reply{says("Sorry.")}
+	second := w.must("Again?")
+	rewound := post("/a2a/app", `{"jsonrpc":"2.0","id":2,"method":"SendMessage","params":{"message":{"role":"ROLE_USER","messageId":"m1","contextId":"`+id+`",
+		"parts":[{"text":""}],"metadata":{"kagent_rewind_before_invocation_id":"`+second+`"}}}}`)
+	check(t, "rewound "+rewound, strings.Contains(w.got(), "Again?"), false)
+	agui := post("/agui/app/connect", `{"threadId":"`+id+`","runId":"r1","messages":[],"tools":[],"context":[],"state":{},"forwardedProps":{}}`)
+	a2a := post("/a2a/app", `{"jsonrpc":"2.0","id":1,"method":"ListTasks","params":{"contextId":"`+id+`","historyLength":10,"includeArtifacts":true}}`)
+	for name, body := range map[string]string{"AG-UI": agui, "A2A": a2a} {
+		for _, want := range []string{"How is the weather?", "It pours.", "rain in Bern"} {
+			if !strings.Contains(body, want) {
+				t.Errorf("%s lacks %q:\n%s", name, want, body)
+			}
+		}
+	}
 	c, err := client.New(server.URL)
 	if err != nil {
 		t.Fatal(err)
