@@ -100,7 +100,7 @@ func (c *conversation) appended(ctx context.Context, build func() (*builder, err
 		if err != nil {
 			return 0, err
 		}
-		if c.stopped != "" && b.r != nil && b.r.invocation == c.stopped {
+		if c.stopped != "" && b.invocation == c.stopped {
 			return 0, tapedeck.Errorf(tapedeck.Conflict, "the run %s was cancelled", c.stopped)
 		}
 		if len(b.out) == 0 {

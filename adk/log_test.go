@@ -185,6 +185,21 @@ func TestLeaseExpires(t *testing.T) {
 	})
 }
 
+// TestCancelWithoutPlugin: a cancel refuses all later events of the invocation.
+func TestCancelWithoutPlugin(t *testing.T) {
+	k := newDesk(t, open(t, ""))
+	k.must(k.a, at(1, "user", text("q")))
+	if _, err := k.log().Cancel(t.Context(), "inv1"); err != nil {
+		t.Fatal(err)
+	}
+	for n := range 2 {
+		if err := k.append(k.a, at(2+n, "bot", text("a"))); tapedeck.KindOf(err) != tapedeck.Conflict || !strings.Contains(err.Error(), "was cancelled") {
+			t.Errorf("an event after the cancel: %v", err)
+		}
+	}
+	check(t, "events", k.get().Events().Len(), 1)
+}
+
 // TestLongRunning: a run that waits for a user's answer is interrupted, and the answer
 // continues it.
 func TestLongRunning(t *testing.T) {
@@ -332,13 +347,17 @@ func TestConcurrentRuns(t *testing.T) {
 	check(t, "got", w.got(), "user: 0; model: zero; user: 1; user: 2; model: two;")
 }
 
-// TestForgedEvents: an event that another program appends in the name of ADK and that
-// cannot be read does not lock ADK out.
+// TestForgedEvents: what another program appends in the name of ADK and cannot be read does
+// not lock ADK out.
 func TestForgedEvents(t *testing.T) {
 	k := newDesk(t, open(t, ""))
 	k.must(k.a, at(1, "user", text("1")))
-	for _, raw := range []string{`"text"`, `{"timestamp":[]}`, `{"content":{"parts":[null,{}]}}`} {
-		e := tapedeck.Event{Type: "other.event", Data: []byte(`{"metadata":{"adk":{"event":true,"shares":true,"items":[{"id":"x","part":-1},{"id":"x","part":7}]}},"rawEvent":` + raw + `}`)}
+	m := payload.Message{ID: "x", Role: payload.RoleUser, Content: []byte(`[{"type":"text","text":"forged"}]`)}
+	if _, err := k.log().Append(t.Context(), payload.NewEvent(payload.MessageAdded{Message: m})); err != nil {
+		t.Fatal(err)
+	}
+	for _, raw := range []string{`"text"`, `{"timestamp":[]}`, `{"content":{"parts":[null,{},{},{}]}}`} {
+		e := tapedeck.Event{Type: "other.event", Data: []byte(`{"metadata":{"adk":{"event":true,"shares":true,"items":[{"id":"x"},{"id":"x","part":-1},{"id":"x","part":7},{"id":"y"}]}},"rawEvent":` + raw + `}`)}
 		if _, err := k.log().Append(t.Context(), e); err != nil {
 			t.Fatal(err)
 		}

@@ -38,11 +38,12 @@ func (r *run) clone() *run {
 // A builder makes the events of one append.
 type builder struct {
 	c      *conversation
-	r      *run   // the run after the append; nil if none is open
-	author string // of what is appended
+	r      *run // the run after the append; nil if none is open
 	out    []tapedeck.Event
 	begins bool // r has no RUN_STARTED yet
 	calls  []madeCall
+
+	invocation, author string // of what is appended
 }
 
 // A madeCall is a function call of ADK and the tool call that it is in the log.
@@ -56,7 +57,7 @@ func (b *builder) hasCall(id string) bool {
 // newBuilder returns a builder of events of an invocation. It ends the run of another
 // invocation.
 func (c *conversation) newBuilder(invocation, author string) *builder {
-	b := &builder{c: c, author: author}
+	b := &builder{c: c, invocation: invocation, author: author}
 	if c.run != nil {
 		b.r = c.run.clone()
 		if invocation == "" || b.r.invocation == invocation {

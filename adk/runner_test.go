@@ -289,6 +289,13 @@ func TestRun(t *testing.T) {
 				t.Fatal(err)
 			}
 			check(t, "turns, model calls, runs, tokens in and out", fmt.Sprint(sum.Turns, sum.ModelTurns, sum.Runs, sum.Tokens.Input, sum.Tokens.Output), "2 3 map[complete:2] 30 21")
+			var turns []int
+			for e := range w.log().Events(t.Context(), 0) {
+				if e.Type == tapedeck.ToolCallStart || e.Type == tapedeck.TextMessageStart {
+					turns = append(turns, e.Turn)
+				}
+			}
+			check(t, "turns", fmt.Sprint(turns), "[1 2 1]")
 			info, _ := w.log().Info(t.Context())
 			check(t, "title", info.Title, "How is the weather in Bern?")
 			check(t, "owner", info.Owner, "ada")
