@@ -64,8 +64,7 @@ func (c *conversation) title(ctx context.Context, event *session.Event) error {
 		return nil
 	}
 	c.titled = true
-	_, err := c.service.deck.Session(c.log).Rename(ctx, api.Rename{Title: &title, Actor: userActor(c.key.user)})
-	return err
+	return c.service.store.Rename(ctx, c.log, api.Rename{Title: &title, Actor: userActor(c.key.user)})
 }
 
 // titleOf returns the first line of a text as a title, "" if it cannot be one. It is the
@@ -108,7 +107,7 @@ func (c *conversation) appended(ctx context.Context, build func() (*builder, err
 			return c.next, nil
 		}
 		next := c.next
-		done, err := c.service.deck.Append(ctx, tapedeck.Append{Session: c.log, Events: b.out, Expect: &next})
+		done, err := c.service.store.Append(ctx, tapedeck.Append{Session: c.log, Events: b.out, Expect: &next})
 		if err == nil {
 			c.commit(b, done.Next)
 			return done.First, nil
@@ -150,7 +149,7 @@ func (c *conversation) errStale() error {
 // catchUp reads what others have appended. It is an error if they have changed what ADK
 // sees.
 func (c *conversation) catchUp(ctx context.Context) error {
-	for e, err := range c.service.deck.Session(c.log).Events(ctx, c.next) {
+	for e, err := range c.service.store.Events(ctx, c.log, c.next) {
 		if err != nil {
 			return err
 		}

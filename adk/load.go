@@ -87,7 +87,7 @@ func (c *conversation) repair(ctx context.Context, h *history, info *tapedeck.Se
 // read reads the log below the head of the entry.
 func (s *Service) read(ctx context.Context, info *tapedeck.Session, running string) (*history, error) {
 	h := &history{runs: map[string]string{}, used: map[string]bool{}}
-	for e, err := range s.deck.Session(info.ID).Events(ctx, 0) {
+	for e, err := range s.store.Events(ctx, info.ID, 0) {
 		if err != nil {
 			return nil, err
 		}

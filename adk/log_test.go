@@ -28,7 +28,7 @@ type desk struct {
 
 func newDesk(t *testing.T, d *deck.Deck) *desk {
 	t.Helper()
-	k := &desk{t: t, deck: d, service: adk.NewService(d, adk.Options{})}
+	k := &desk{t: t, deck: d, service: serviceOn(t, d)}
 	made, err := k.service.Create(t.Context(), &session.CreateRequest{AppName: "app", UserID: "ada", SessionID: "s1"})
 	if err != nil {
 		t.Fatal(err)

@@ -33,7 +33,7 @@ func (s *Service) Rewind(ctx context.Context, req *RewindRequest) (marker string
 	if err != nil {
 		return "", err
 	}
-	done, err := s.deck.Session(info.ID).Rewind(ctx, api.Rewind{
+	done, err := s.store.Rewind(ctx, info.ID, api.Rewind{
 		BeforeInvocation: runID(req.InvocationID, 1), Force: req.Force, Actor: userActor(k.user),
 	})
 	return done.Marker, err
@@ -58,6 +58,6 @@ func (s *Service) Undo(ctx context.Context, req *UndoRequest) (marker string, er
 	if err != nil {
 		return "", err
 	}
-	done, err := s.deck.Session(info.ID).Undo(ctx, req.Marker)
+	done, err := s.store.Undo(ctx, info.ID, req.Marker)
 	return done.Marker, err
 }

@@ -130,7 +130,7 @@ type weather struct {
 func newWorld(t *testing.T, dir string, withPlugin bool, replies ...reply) *world {
 	t.Helper()
 	w := &world{t: t, deck: open(t, dir), model: &script{replies: replies}}
-	w.service = adk.NewService(w.deck, adk.Options{})
+	w.service = serviceOn(t, w.deck)
 	look, err := functiontool.New(functiontool.Config{Name: "weather", Description: "the weather of a city"}, func(_ agent.Context, c city) (weather, error) {
 		if c.City == "" {
 			return weather{}, errors.New("no city")

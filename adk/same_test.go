@@ -33,7 +33,7 @@ func TestSameAsADK(t *testing.T) {
 			seen := map[string][]string{}
 			for which, s := range map[string]session.Service{
 				"ADK":  session.InMemoryService(),
-				"ours": adk.NewService(open(t, ""), adk.Options{}),
+				"ours": serviceOn(t, open(t, "")),
 			} {
 				r := &recorder{t: t, Service: s}
 				script(r)

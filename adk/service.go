@@ -12,6 +12,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/client"
 	"github.com/tapedeck/tapedeck/deck"
 	"github.com/tapedeck/tapedeck/view"
 )
@@ -31,10 +32,10 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// A Service is a session.Service of ADK that keeps its sessions in a deck. Its errors
+// A Service is a session.Service of ADK that keeps its sessions in Tapedeck. Its errors
 // are [tapedeck.Error] values. Its methods may be called by several goroutines.
 type Service struct {
-	deck   *deck.Deck
+	store  store
 	logger *slog.Logger
 
 	mu       sync.Mutex
@@ -44,11 +45,17 @@ type Service struct {
 var _ session.Service = (*Service)(nil)
 
 // NewService returns a service on an open deck. Close the deck after the last run.
-func NewService(d *deck.Deck, o Options) *Service {
+func NewService(d *deck.Deck, o Options) *Service { return newService(local{d}, o) }
+
+// NewRemoteService returns a service on a server of Tapedeck, which may have agents of
+// many programs.
+func NewRemoteService(c *client.Client, o Options) *Service { return newService(remote{c}, o) }
+
+func newService(s store, o Options) *Service {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	return &Service{deck: d, logger: o.Logger, attended: map[attendance]*conversation{}}
+	return &Service{store: s, logger: o.Logger, attended: map[attendance]*conversation{}}
 }
 
 // Create creates a session with its initial state. Without an id it chooses one. An id
@@ -71,7 +78,7 @@ func (s *Service) Create(ctx context.Context, req *session.CreateRequest) (*sess
 	}
 	log := LogID(k.app, k.user, k.session)
 	exists := tapedeck.Errorf(tapedeck.Conflict, "session %s already exists", k).WithHint("choose another id")
-	if _, err := s.deck.Session(log).Info(ctx); err == nil {
+	if _, err := s.store.Info(ctx, log); err == nil {
 		return nil, exists
 	} else if tapedeck.KindOf(err) != tapedeck.NotFound {
 		return nil, err
@@ -80,7 +87,7 @@ func (s *Service) Create(ctx context.Context, req *session.CreateRequest) (*sess
 	if err := s.share(ctx, k, delta, "create:"+tapedeck.NewID("")); err != nil {
 		return nil, err
 	}
-	_, err = s.deck.Create(ctx, api.NewSession{
+	err = s.store.Create(ctx, api.NewSession{
 		ID: log, Owner: k.user, Actor: userActor(k.user), State: own,
 		Labels: map[string]string{labelApp: k.app, labelUser: k.user, labelSession: k.session},
 	})
@@ -137,7 +144,7 @@ func (s *Service) find(ctx context.Context, k key) (tapedeck.Session, error) {
 		ids = append(ids, k.session)
 	}
 	for _, id := range ids {
-		info, err := s.deck.Session(id).Info(ctx)
+		info, err := s.store.Info(ctx, id)
 		switch kind := tapedeck.KindOf(err); {
 		case err == nil && info.Labels[labelApp] == k.app && info.Labels[labelUser] == k.user:
 			return info, nil
@@ -161,7 +168,7 @@ func (s *Service) List(ctx context.Context, req *session.ListRequest) (*session.
 	out := &session.ListResponse{Sessions: []session.Session{}}
 	shared := map[string]map[string]any{} // by user
 	for cursor := ""; ; {
-		page, err := s.deck.Sessions(ctx, tapedeck.Filter{Labels: labels, Cursor: cursor, Limit: 1000})
+		page, err := s.store.List(ctx, tapedeck.Filter{Labels: labels, Cursor: cursor, Limit: 1000})
 		if err != nil {
 			return nil, err
 		}
@@ -217,7 +224,7 @@ func (s *Service) Delete(ctx context.Context, req *session.DeleteRequest) error 
 	}
 	info, err := s.find(ctx, k)
 	if err == nil {
-		err = s.deck.Session(info.ID).Delete(ctx)
+		err = s.store.Delete(ctx, info.ID)
 	}
 	if missing(err) {
 		return nil
@@ -247,7 +254,7 @@ func (s *Service) AppendEvent(ctx context.Context, cur session.Session, event *s
 
 // stateOf returns the state of a Tapedeck session as of an offset.
 func (s *Service) stateOf(ctx context.Context, log string, at int64) (map[string]any, error) {
-	now, err := s.deck.Session(log).Snapshot(ctx, view.Query{At: &at, Limit: 1})
+	now, err := s.store.Snapshot(ctx, log, view.Query{At: &at, Limit: 1})
 	if err != nil {
 		return nil, err
 	}

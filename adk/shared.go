@@ -76,7 +76,7 @@ func (s *Service) sharedState(ctx context.Context, k key) (map[string]any, error
 
 // headState returns the state of a log as of now, an empty one if there is no log.
 func (s *Service) headState(ctx context.Context, log string) (map[string]any, error) {
-	info, err := s.deck.Session(log).Info(ctx)
+	info, err := s.store.Info(ctx, log)
 	if err == nil {
 		var state map[string]any
 		if state, err = s.stateOf(ctx, log, info.Head); err == nil {
@@ -118,7 +118,7 @@ func (s *Service) shareIn(ctx context.Context, log string, k key, scope string, 
 		events[i].Invocation, events[i].Actor = id, userActor(k.user)
 	}
 	a := tapedeck.Append{Session: log, Events: events, Producer: &tapedeck.Producer{ID: "adk-" + digest(cause)}}
-	_, err = s.deck.Append(ctx, a)
+	_, err = s.store.Append(ctx, a)
 	if tapedeck.KindOf(err) != tapedeck.NotFound {
 		return err
 	}
@@ -127,9 +127,9 @@ func (s *Service) shareIn(ctx context.Context, log string, k key, scope string, 
 		n.Title, n.Owner = "State of the user "+k.user+" in the app "+k.app, k.user
 	}
 	n.Title = titleOf(n.Title)
-	if _, err := s.deck.Create(ctx, n); err != nil && tapedeck.KindOf(err) != tapedeck.Conflict {
+	if err := s.store.Create(ctx, n); err != nil && tapedeck.KindOf(err) != tapedeck.Conflict {
 		return err
 	}
-	_, err = s.deck.Append(ctx, a)
+	_, err = s.store.Append(ctx, a)
 	return err
 }
