@@ -55,7 +55,7 @@ func TestOverHTTP(t *testing.T) {
 		"Suite": TestSuite, "SameAsADK": TestSameAsADK, "Run": TestRun, "Streaming": TestStreaming, "ChangedText": TestChangedText,
 		"ModelFails": TestModelFails, "CallerCancels": TestCallerCancels, "UserCancels": TestUserCancels, "Rewind": TestRewind, "Fork": TestFork,
 		"Stale": TestStale, "BadValues": TestBadValues, "Erase": TestErase, "ConcurrentRuns": TestConcurrentRuns,
-		"SharedStateIsRepaired": TestSharedStateIsRepaired, "LongHistory": TestLongHistory,
+		"SharedStateIsRepaired": TestSharedStateIsRepaired, "SideBySide": TestSideBySide, "LongHistory": TestLongHistory,
 	} {
 		t.Run(name, test)
 	}
