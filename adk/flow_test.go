@@ -37,10 +37,18 @@ func (w *world) use(a agent.Agent, err error) {
 // not mix. All is one run.
 func TestSideBySide(t *testing.T) {
 	w := newWorld(t, "", true)
+	left, right := streams("left ", "says ", "this."), streams("right ", "says ", "that.")
+	said, seen := make(chan struct{}), make(chan struct{})
+	left.during = func() { close(said); <-seen }
+	right.during = func() {
+		defer close(seen)
+		<-said
+		w.await("", len("left says this.right says that."))
+		wants(t, "the screen meanwhile", w.shown(), "assistant: left says this.", "assistant: right says that.")
+	}
 	var both []agent.Agent
-	for _, name := range []string{"left", "right"} {
-		m := &script{replies: []reply{streams(name+" ", "says ", "this. ", "And ", "that.")}}
-		a, err := llmagent.New(llmagent.Config{Name: name, Model: m})
+	for name, r := range map[string]reply{"left": left, "right": right} {
+		a, err := llmagent.New(llmagent.Config{Name: name, Model: &script{replies: []reply{r}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,16 +56,8 @@ func TestSideBySide(t *testing.T) {
 	}
 	w.use(parallelagent.New(parallelagent.Config{AgentConfig: agent.Config{Name: "both", SubAgents: both}}))
 	w.must("Go")
-	for _, want := range []string{"assistant: left says this. And that.", "assistant: right says this. And that."} {
-		if !strings.Contains(w.shown(), want) {
-			t.Errorf("the screen lacks %q:\n%s", want, w.shown())
-		}
-	}
-	for _, want := range []string{"model: left says this. And that.;", "model: right says this. And that.;"} {
-		if !strings.Contains(w.got(), want) {
-			t.Errorf("ADK lacks %q: %s", want, w.got())
-		}
-	}
+	wants(t, "the screen", w.shown(), "assistant: left says this.", "assistant: right says that.")
+	wants(t, "ADK", w.got(), "model: left says this.;", "model: right says that.;")
 	now := w.snapshot()
 	check(t, "messages", len(now.Messages), 3)
 	check(t, "runs", len(now.Runs), 1)

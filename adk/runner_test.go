@@ -65,7 +65,7 @@ func TestStreaming(t *testing.T) {
 	r.pieces = append([]*genai.Part{{Text: "hm, ", Thought: true}, {Text: "rain", Thought: true}}, r.pieces...)
 	r.parts = append([]*genai.Part{{Text: "hm, rain", Thought: true}}, r.parts...)
 	w := newWorld(t, "", true, r, says("Yes."))
-	w.model.replies[0].during = func() { w.await("It rains <b>here</b>.") }
+	w.model.replies[0].during = func() { w.await("It rains <b>here</b>.", 0) }
 	w.must("Weather?")
 	check(t, "shown", w.shown(), "user: Weather?\nreasoning: hm, rain\nassistant: It rains <b>here</b>.")
 	check(t, "got", w.got(), "user: Weather?; model: hm, rain; model: It rains <b>here</b>.;")
@@ -133,7 +133,7 @@ func TestCallerCancels(t *testing.T) {
 	r.err = context.Canceled
 	w := newWorld(t, "", true, r)
 	w.model.replies[0].during = func() {
-		w.await("It r")
+		w.await("It r", 0)
 		cancel()
 	}
 	if _, err := w.run(ctx, "Weather?"); err == nil {
@@ -216,7 +216,7 @@ func TestReopen(t *testing.T) {
 	if dir := os.Getenv(dieIn); dir != "" {
 		w := newWorld(t, dir, true, callsWeather("Bern"), says("Rain."), streams("I am "))
 		w.model.replies[2].during = func() {
-			w.await("I am ")
+			w.await("I am ", 0)
 			os.Exit(3)
 		}
 		w.must("Weather?")

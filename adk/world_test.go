@@ -221,8 +221,9 @@ func (w *world) got() string {
 	return transcript(contents)
 }
 
-// await follows the session until the text that is streamed ends with a text.
-func (w *world) await(end string) {
+// await follows the session until the text that is streamed has a length and ends with a
+// text.
+func (w *world) await(end string, length int) {
 	text := ""
 	for e, err := range w.log().Follow(w.t.Context(), 0) {
 		if err != nil {
@@ -236,7 +237,7 @@ func (w *world) await(end string) {
 		if err != nil {
 			w.t.Error(err)
 		}
-		if text += d.Delta; strings.HasSuffix(text, end) {
+		if text += d.Delta; len(text) >= length && strings.HasSuffix(text, end) {
 			return
 		}
 	}
