@@ -239,9 +239,10 @@ func streamOf(event *session.Event) string {
 	return (&partial{author: event.Author, branch: event.Branch}).stream()
 }
 
-// endStreamOf closes what the model has streamed and the event does not have.
+// endStreamOf closes what the model has streamed and its final event does not have. An
+// event that a callback makes meanwhile is no end.
 func (e *encoded) endStreamOf(event *session.Event) {
-	if key := streamOf(event); e.r.streams[key] != nil {
+	if key := streamOf(event); e.r.streams[key] != nil && calls(event) {
 		e.endStream(key)
 	}
 }

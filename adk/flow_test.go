@@ -1,6 +1,7 @@
 package adk_test
 
 import (
+	"iter"
 	"strings"
 	"testing"
 
@@ -9,6 +10,7 @@ import (
 	"google.golang.org/adk/v2/agent/workflowagents/parallelagent"
 	"google.golang.org/adk/v2/plugin"
 	"google.golang.org/adk/v2/runner"
+	"google.golang.org/adk/v2/session"
 	"google.golang.org/adk/v2/tool"
 	"google.golang.org/adk/v2/tool/functiontool"
 	"google.golang.org/genai"
@@ -62,6 +64,31 @@ func TestSideBySide(t *testing.T) {
 	check(t, "messages", len(now.Messages), 3)
 	check(t, "runs", len(now.Runs), 1)
 	check(t, "status", w.status(), tapedeck.StatusComplete)
+}
+
+// TestEventWhileStreaming: an event of the agent between the pieces of a text does not end
+// its message.
+func TestEventWhileStreaming(t *testing.T) {
+	w := newWorld(t, "", true)
+	w.use(agent.New(agent.Config{Name: "bot", Run: func(ctx agent.InvocationContext) iter.Seq2[*session.Event, error] {
+		return func(yield func(*session.Event, error) bool) {
+			piece := func(text string, partial bool) *session.Event {
+				e := session.NewEvent(ctx, ctx.InvocationID())
+				e.Author, e.Content, e.Partial = "bot", genai.NewContentFromText(text, genai.RoleModel), partial
+				return e
+			}
+			change := session.NewEvent(ctx, ctx.InvocationID())
+			change.Author, change.Actions.StateDelta = "bot", map[string]any{"k": "v"}
+			for _, e := range []*session.Event{piece("It ", true), change, piece("rains.", true), piece("It rains.", false)} {
+				if !yield(e, nil) {
+					return
+				}
+			}
+		}
+	}}))
+	w.must("Weather?")
+	check(t, "shown", w.shown(), "user: Weather?\nassistant: It rains.")
+	check(t, "state", string(w.snapshot().State.Value), `{"k":"v"}`)
 }
 
 // TestUserAnswersLongRunningCall: the run waits for the user, whose answer continues the
