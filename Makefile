@@ -14,16 +14,20 @@ build: ## build the program into bin/
 
 test: vet ## run vet and all tests (fetches Go modules on first use)
 	$(GO) test ./...
+	cd adk && $(GO) test ./...
 
 race: ## run the tests with the race detector (long tests repeat less often)
 	$(GO) test -race -short -timeout 20m ./...
+	cd adk && $(GO) test -race -short ./...
 
 vet: ## check the formatting and run go vet
 	@unformatted=$$(gofmt -l $(GOFILES)); if [ -n "$$unformatted" ]; then echo "not formatted:"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet ./...
+	cd adk && $(GO) vet ./...
 
 lint: ## run golangci-lint (its first build takes some minutes)
 	$(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run
+	cd adk && $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run
 
 conformance: build ## run the official Durable Streams suite, the official clients of MCP, A2A, AG-UI and CopilotKit, and the clients of three other designs (needs Node 20 and npm)
 	cd conformance/durable && npm ci --no-audit --no-fund --silent && node run.mjs --binary $(abspath $(BIN))

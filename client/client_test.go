@@ -114,6 +114,12 @@ func TestSessionsThereAndBack(t *testing.T) {
 	if err != nil || len(list.Sessions) != 1 || list.Next != "" || list.Sessions[0].Head != 4 {
 		t.Errorf("list %+v, %v", list, err)
 	}
+	for value, want := range map[string]int{"v": 1, "other": 0} {
+		list, err := h.Sessions(ctx, tapedeck.Filter{Labels: map[string]string{"k": value}})
+		if err != nil || len(list.Sessions) != want {
+			t.Errorf("list of the label %s: %+v, %v", value, list, err)
+		}
+	}
 	if raw, err := h.Snapshot(ctx, "s", view.Query{}); err != nil || raw.At == 0 {
 		t.Errorf("snapshot %+v, %v", raw, err)
 	}

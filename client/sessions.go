@@ -39,6 +39,9 @@ func (c *Client) Sessions(ctx context.Context, f tapedeck.Filter) (api.Sessions,
 			q.Set(name, t.UTC().Format(time.RFC3339Nano))
 		}
 	}
+	for name, value := range f.Labels {
+		q.Add("label", name+":"+value)
+	}
 	return get[api.Sessions](ctx, c, "/api/v1/sessions", q)
 }
 
