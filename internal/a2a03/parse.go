@@ -111,6 +111,16 @@ var states = func() map[string]sdk.TaskState {
 	return m
 }()
 
+// ModernState returns a state in the form of version 1.0, in which it may already be. It
+// reports false for a text that is no state.
+func ModernState(s string) (sdk.TaskState, bool) {
+	if modern, ok := states[s]; ok {
+		return modern, true
+	}
+	_, ok := states[ofState(sdk.TaskState(s))]
+	return sdk.TaskState(s), ok
+}
+
 func (u *StatusUpdate) modern() (*sdk.TaskStatusUpdateEvent, error) {
 	status, err := u.Status.modern()
 	return &sdk.TaskStatusUpdateEvent{TaskID: sdk.TaskID(u.TaskID), ContextID: u.ContextID, Status: status, Metadata: u.Metadata}, err

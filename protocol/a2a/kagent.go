@@ -25,10 +25,10 @@ const (
 var SessionPaths = []string{kagentSessions + "{id}/tasks", kagentSessions + "{id}/effective_history", kagentTasks}
 
 // serveKagent answers a request of [SessionPaths]. It reports false for other paths.
-func (h *handler) serveKagent(w http.ResponseWriter, r *http.Request) bool {
+func (h *Handler) serveKagent(w http.ResponseWriter, r *http.Request) bool {
 	rest, below := strings.CutPrefix(r.URL.Path, kagentSessions)
 	session, what, _ := strings.Cut(rest, "/")
-	c := &call{handler: h, w: w, r: r, version: v03}
+	c := &call{Handler: h, w: w, r: r, version: v03}
 	var data any
 	var err error
 	switch {
