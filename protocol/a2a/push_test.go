@@ -416,3 +416,66 @@ func TestNoPush(t *testing.T) {
 		}
 	})
 }
+
+// Receivers that never answer delay only each other: their requests have a time limit, and
+// another receiver is told at once, however many of them there are.
+func TestPushNeverAnswered(t *testing.T) {
+	inBubble(t, a2a.Options{}, func(w *world) {
+		var longest time.Duration
+		w.receiver.answers(func(n *notified) int {
+			if n.path != "/never" {
+				return 200
+			}
+			<-n.context.Done()
+			w.receiver.mu.Lock()
+			longest = max(longest, time.Since(n.at))
+			w.receiver.mu.Unlock()
+			return 200
+		})
+		for i := range 30 {
+			id := w.call("SendMessage", pushed(message(fmt.Sprint("m", i), "sleep", ""), `{"url":"https://hook.example/never"}`)).task().ID
+			for j := range 9 {
+				w.call("CreateTaskPushNotificationConfig", config(id, fmt.Sprint("p", j), "https://hook.example/never"))
+			}
+			time.Sleep(2 * time.Second)
+		}
+		time.Sleep(5 * time.Minute)
+		w.receiver.taken()
+		began := time.Now()
+		w.call("SendMessage", pushed(message("m", "say Hello", ""), hook))
+		time.Sleep(time.Second)
+		told := 0
+		for _, n := range w.receiver.taken() {
+			if n.path == "/a" && n.at.Sub(began) < 100*time.Millisecond {
+				told++
+			}
+		}
+		is(t, "how many updates the other receiver has", told, 4)
+		is(t, "the longest request", longest, 15*time.Second)
+	})
+}
+
+// A request of JSON-RPC without an id is carried out, and gets no answer.
+func TestRequestWithoutID(t *testing.T) {
+	inBubble(t, a2a.Options{}, func(w *world) {
+		for i, method := range []string{"SendMessage", "SendStreamingMessage"} {
+			params := message(fmt.Sprint("m", i), "say Hello", "")
+			a := w.post("/a2a/bot", fmt.Sprintf(`{"jsonrpc":"2.0","method":%q,"params":%s}`, method, params), "A2A-Version", "1.0")
+			if a.Status != 204 || a.Body != "" {
+				t.Errorf("%s: %d %q", method, a.Status, a.Body)
+			}
+			time.Sleep(time.Second)
+			is(t, "the tasks", len(w.call("ListTasks", `{"contextId":"c"}`).tasks()), i+1)
+		}
+		for _, body := range []string{
+			`{"jsonrpc":"2.0","method":"SubscribeToTask","params":{"id":"c~none"}}`, `{"jsonrpc":"2.0","method":"Steal"}`,
+			`{"jsonrpc":"2.0","method":"GetTask","params":{"id":"c~none"}}`,
+		} {
+			if a := w.post("/a2a/bot", body, "A2A-Version", "1.0"); a.Status != 204 || a.Body != "" {
+				t.Errorf("%s: %d %q", body, a.Status, a.Body)
+			}
+		}
+		// What is no request at all gets an error, because nobody knows whether it had an id.
+		w.post("/a2a/bot", `{"jsonrpc":"1.0","method":"GetTask"}`, "A2A-Version", "1.0").fails(-32600, "must be")
+	})
+}
