@@ -165,23 +165,43 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 // locate divides a path into the name of an agent, the path of the agent and what
-// follows it. An agent in the namespace ns may be configured as ns.name.
+// follows it. Below Root, a name that no agent has may be a namespace, too.
 func (h *Handler) locate(path string) (name, base, rest string, ok bool) {
-	after, proxied := strings.CutPrefix(path, ProxyRoot+"/")
-	if !proxied {
-		if after, ok = strings.CutPrefix(path, Root+"/"); !ok {
-			return "", "", "", false
-		}
-		name, rest, _ = strings.Cut(after, "/")
-		return name, Root + "/" + name, rest, name != ""
+	if after, proxied := strings.CutPrefix(path, ProxyRoot+"/"); proxied {
+		name, base, rest = h.inNamespace(ProxyRoot, after)
+		return name, base, rest, base != ""
 	}
+	after, ok := strings.CutPrefix(path, Root+"/")
+	if !ok {
+		return "", "", "", false
+	}
+	name, rest, _ = strings.Cut(after, "/")
+	if !h.hasAgent(name) {
+		if full, base, rest := h.inNamespace(Root, after); h.hasAgent(full) {
+			return full, base, rest, true
+		}
+	}
+	return name, Root + "/" + name, rest, name != ""
+}
+
+// inNamespace divides what follows a root into a namespace, the name of an agent and the
+// rest. An agent in the namespace ns may be configured as ns.name. base is "" if the
+// namespace or the name is missing.
+func (h *Handler) inNamespace(root, after string) (name, base, rest string) {
 	ns, after, _ := strings.Cut(after, "/")
 	name, rest, _ = strings.Cut(after, "/")
-	base = ProxyRoot + "/" + ns + "/" + name
-	if full := ns + "." + name; slices.ContainsFunc(h.Verbs.Agents(), func(a tapedeck.Agent) bool { return a.Name == full }) {
-		return full, base, rest, true
+	if ns == "" || name == "" {
+		return "", "", ""
 	}
-	return name, base, rest, ns != "" && name != ""
+	base = root + "/" + ns + "/" + name
+	if full := ns + "." + name; h.hasAgent(full) {
+		return full, base, rest
+	}
+	return name, base, rest
+}
+
+func (h *Handler) hasAgent(name string) bool {
+	return slices.ContainsFunc(h.Verbs.Agents(), func(a tapedeck.Agent) bool { return a.Name == name })
 }
 
 // agent returns the agent with a name.
