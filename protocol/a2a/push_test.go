@@ -281,39 +281,52 @@ func TestPushAfterRestart(t *testing.T) {
 }
 
 // A config that is replaced continues where it was, with the new URL. One that is deleted,
-// also with its session or in an erasure of everything, sends nothing more, and ends the
-// request that is under way.
+// also with its session or in an erasure of everything, sends nothing more. The request that
+// is under way ends at once.
 func TestPushReplaceAndDelete(t *testing.T) {
 	inBubble(t, a2a.Options{}, func(w *world) {
-		block := func(n *notified) int {
+		w.receiver.answers(func(n *notified) int {
 			if n.path == "/a" {
 				<-n.context.Done()
 			}
 			return 200
+		})
+		// stuck sends a message whose notifications are not answered, and returns the task
+		// and the request that is under way.
+		stuck := func(id string) (task string, request *notified) {
+			task = w.call("SendMessage", pushed(message(id, "say Hello", ""), hook)).task().ID
+			time.Sleep(time.Second)
+			got := w.receiver.taken()
+			return task, got[len(got)-1]
 		}
-		w.receiver.answers(block)
-		id := w.call("SendMessage", pushed(message("m1", "say Hello", ""), hook)).task().ID
-		time.Sleep(time.Second)
+		ended := func(what string, n *notified) {
+			t.Helper()
+			synctest.Wait()
+			if n.context.Err() == nil {
+				t.Errorf("%s: the request has not ended", what)
+			}
+		}
+		id, request := stuck("m1")
 		w.call("CreateTaskPushNotificationConfig", config(id, "p", "https://hook.example/b"))
+		ended("replaced", request)
 		time.Sleep(time.Second)
-		is(t, "replaced", w.receiver.told(), `working | working | "Hello" | working | completed`)
+		is(t, "replaced", w.receiver.told(), `working | "Hello" | working | completed`)
 
-		id = w.call("SendMessage", pushed(message("m2", "say Hello", ""), hook)).task().ID
-		time.Sleep(time.Second)
+		id, request = stuck("m2")
 		for range 2 {
 			is(t, "deleted", w.call("DeleteTaskPushNotificationConfig", fmt.Sprintf(`{"taskId":%q,"id":"p"}`, id)).Body, `{"jsonrpc":"2.0","id":7,"result":{}}`)
 		}
-		id = w.call("SendMessage", pushed(message("m3", "say Hello", ""), hook)).task().ID
-		time.Sleep(time.Second)
+		ended("deleted", request)
+		id, _ = stuck("m3")
 		if _, err := w.engine.Erase(t.Context(), api.Erase{Session: "c", All: true}); err != nil {
 			t.Fatal(err)
 		}
 		w.call("GetTaskPushNotificationConfig", fmt.Sprintf(`{"taskId":%q,"id":"p"}`, id)).fails(-32001, "")
-		w.call("SendMessage", pushed(message("m4", "say Hello", ""), hook))
-		time.Sleep(time.Second)
+		_, request = stuck("m4")
 		if err := w.hub.Delete(t.Context(), "c"); err != nil {
 			t.Fatal(err)
 		}
+		ended("deleted with its session", request)
 		w.receiver.taken()
 		w.call("SendMessage", immediately(message("m5", "say Hello", ""))) // in a session of the same id
 		time.Sleep(time.Hour)
@@ -432,7 +445,7 @@ func TestPushNeverAnswered(t *testing.T) {
 			w.receiver.mu.Unlock()
 			return 200
 		})
-		for i := range 30 {
+		for i := range 150 {
 			id := w.call("SendMessage", pushed(message(fmt.Sprint("m", i), "sleep", ""), `{"url":"https://hook.example/never"}`)).task().ID
 			for j := range 9 {
 				w.call("CreateTaskPushNotificationConfig", config(id, fmt.Sprint("p", j), "https://hook.example/never"))
