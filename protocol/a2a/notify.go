@@ -55,9 +55,11 @@ func (n *notifier) run(ctx context.Context, from int64) error {
 		if err := n.page(ctx, &page); err != nil || n.left || n.fold.terminal() {
 			return err
 		}
-		if page.CaughtUp() && (n.fold.rests() || page.Closed) {
+		if page.CaughtUp() {
 			n.tell(push.Update{Next: page.Next, Ended: page.Closed})
-			return nil
+			if n.left || n.fold.rests() || page.Closed {
+				return nil
+			}
 		}
 	}
 	return nil

@@ -111,8 +111,8 @@ type Task struct {
 // Tasks are the tasks of which clients are told.
 type Tasks interface {
 	// Updates yields the updates of a task, in the form of a version of the protocol,
-	// from an offset on, until the task rests and all that is in the log was yielded.
-	// The last update has the offset where that ended. It is [tapedeck.NotFound] if there
+	// from an offset on, until the task rests and all that is in the log was yielded. An
+	// update without a body says that it waits for more, or that this was the end. It is [tapedeck.NotFound] if there
 	// is no such task.
 	Updates(ctx context.Context, t Task, version string, from int64) iter.Seq2[Update, error]
 }

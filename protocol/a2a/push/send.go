@@ -25,8 +25,9 @@ const (
 // has already got.
 const OffsetsHeader = "Tapedeck-Offsets"
 
-// slots limit how many requests are under way. Those to receivers that have failed have
-// slots of their own, so that receivers that do not answer delay only each other.
+// slots limit how many tasks are loaded and how many requests are under way at a time. Those
+// for receivers that have failed have slots of their own, so that receivers that do not
+// answer delay only each other.
 type slots struct{ first, again chan struct{} }
 
 func newSlots() slots { return slots{make(chan struct{}, 192), make(chan struct{}, 64)} }
@@ -60,6 +61,25 @@ type delivery struct {
 	to       *receiver
 	failures int // attempts that failed since the last success
 	saved    time.Time
+	free     func() // frees its slot; nil if it has none
+}
+
+// take takes a slot, unless the delivery has one.
+func (v *delivery) take(ctx context.Context) error {
+	if v.free == nil {
+		if v.free = v.slots.take(ctx, v.failures); v.free == nil {
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// leave frees the slot, if the delivery has one.
+func (v *delivery) leave() {
+	if v.free != nil {
+		v.free()
+		v.free = nil
+	}
 }
 
 // serve sends what is new, until there is nothing more or ctx ends.
@@ -131,8 +151,13 @@ func reason(err error) string {
 	return "the receiver failed: " + webhook.Reason(err)
 }
 
-// send sends the updates of the task from where the receiver is, until the task rests.
+// send sends the updates of the task from where the receiver is, until the task rests. It
+// takes a slot before it loads the task: what waits for a slot needs no memory.
 func (v *delivery) send(ctx context.Context) error {
+	if err := v.take(ctx); err != nil {
+		return err
+	}
+	defer v.leave()
 	c, err := v.find(ctx, v.to.key)
 	if err != nil {
 		return err
@@ -147,6 +172,7 @@ func (v *delivery) send(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		v.leave()
 		if v.told(&u); u.Ended {
 			return nil
 		}
@@ -159,11 +185,9 @@ func (v *delivery) send(ctx context.Context) error {
 
 // post makes one attempt to send an update.
 func (v *delivery) post(ctx context.Context, c *Config, u *Update) error {
-	free := v.slots.take(ctx, v.failures)
-	if free == nil {
-		return ctx.Err()
+	if err := v.take(ctx); err != nil {
+		return err
 	}
-	defer free()
 	h := c.header()
 	h.Set(OffsetsHeader, strconv.FormatInt(u.First, 10)+"-"+strconv.FormatInt(u.Last, 10))
 	attempt, cancel := context.WithTimeout(ctx, attemptTime)
