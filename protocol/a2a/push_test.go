@@ -370,6 +370,18 @@ func TestPushWithAMessage(t *testing.T) {
 	})
 }
 
+// A config that is set only with the repetition of a message, because the server died before,
+// misses nothing.
+func TestPushWithARepetition(t *testing.T) {
+	inBubble(t, a2a.Options{}, func(w *world) {
+		m := message("m", "say Hello", "")
+		w.call("SendMessage", m)
+		time.Sleep(time.Hour)
+		w.call("SendMessage", pushed(m, hook))
+		is(t, "told", w.receiver.told(), `working | "Hello" | working | completed`)
+	})
+}
+
 // Configs that cannot work, that are too many, or that belong to the task of another agent,
 // are errors. None has a secret.
 func TestPushErrors(t *testing.T) {
