@@ -114,11 +114,12 @@ var states = func() map[string]sdk.TaskState {
 // ModernState returns a state in the form of version 1.0, in which it may already be. It
 // reports false for a text that is no state.
 func ModernState(s string) (sdk.TaskState, bool) {
-	if modern, ok := states[s]; ok {
-		return modern, true
+	for old, modern := range states {
+		if s == old || s == string(modern) {
+			return modern, true
+		}
 	}
-	_, ok := states[ofState(sdk.TaskState(s))]
-	return sdk.TaskState(s), ok
+	return "", false
 }
 
 func (u *StatusUpdate) modern() (*sdk.TaskStatusUpdateEvent, error) {

@@ -334,6 +334,34 @@ func TestPushReplaceAndDelete(t *testing.T) {
 	})
 }
 
+// What was erased is not sent any more, also if the receiver is so slow that it was read
+// before.
+func TestPushOfErasedEvents(t *testing.T) {
+	inBubble(t, a2a.Options{}, func(w *world) {
+		w.receiver.answers(func(n *notified) int {
+			select {
+			case <-time.After(5 * time.Second):
+			case <-n.context.Done():
+			}
+			return 200
+		})
+		w.call("SendMessage", pushed(message("m", "say Hello", ""), hook))
+		time.Sleep(7 * time.Second)
+		is(t, "before", w.receiver.told(), `working | "Hello"`)
+		if _, err := w.engine.Erase(t.Context(), api.Erase{Session: "c", Events: []tapedeck.OffsetRange{{From: 3, To: 6}}}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		got := w.receiver.taken()
+		is(t, "the last", got[len(got)-1].short(), "completed")
+		for _, n := range got {
+			if strings.Contains(n.body, "Hello") {
+				t.Errorf("after the erasure: %s", n.body)
+			}
+		}
+	})
+}
+
 // The task of a session is told of when it rests, continues, and goes back.
 func TestPushOfASession(t *testing.T) {
 	inBubble(t, a2a.Options{Policy: a2a.PerSession}, func(w *world) {

@@ -2,6 +2,7 @@ package push
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -60,7 +61,9 @@ func New(o Options, tasks Tasks) *Dispatcher {
 }
 
 // Observer returns the observer of the store.
-func (d *Dispatcher) Observer() tapedeck.Observer { return tapedeck.Observer{Committed: d.committed} }
+func (d *Dispatcher) Observer() tapedeck.Observer {
+	return tapedeck.Observer{Committed: d.committed, Erased: d.erased}
+}
 
 // committed lets goroutines send what is new. The writer of the store waits for it.
 func (d *Dispatcher) committed(commits []tapedeck.Commit) {
@@ -80,6 +83,28 @@ func (d *Dispatcher) committed(commits []tapedeck.Commit) {
 			d.wake(r)
 		}
 	}
+}
+
+// erased drops what goroutines hold of sessions whose events were erased: from now on they
+// send what the log has.
+func (d *Dispatcher) erased(_ context.Context, session string, forks []string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var found []*receiver
+	for _, receivers := range d.active {
+		for _, r := range receivers {
+			if r.session == session || slices.Contains(forks, r.session) {
+				found = append(found, r)
+			}
+		}
+	}
+	for _, r := range found {
+		d.remove(r)
+		again := &receiver{key: r.key, session: r.session, acked: r.acked, head: r.head}
+		d.add(again)
+		d.wake(again)
+	}
+	return nil
 }
 
 // remove makes a receiver unknown and ends its goroutine. Requires d.mu.
