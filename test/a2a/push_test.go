@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	sdk "github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2aclient"
 
 	"github.com/tapedeck/tapedeck/internal/testserver"
 )
@@ -155,56 +156,59 @@ func TestPushOfTheClient(t *testing.T) {
 				t.Errorf("got %v, %v", list, err)
 			}
 			h.until(ctx, "the end", h.ended)
-			now, err := c.GetTask(ctx, &sdk.GetTaskRequest{ID: task})
-			if err != nil || now.Status.State != sdk.TaskStateCompleted {
-				t.Fatalf("got %v, %v", now, err)
-			}
-			h.mu.Lock()
-			defer h.mu.Unlock()
-			if h.text() != text(now) {
-				t.Errorf("the receiver has %q, the task %q", h.text(), text(now))
-			}
+			h.has(ctx, c, task, sdk.TaskStateCompleted)
 		})
 	}
 }
 
-// The server is killed in the middle of a run, while its receiver takes nothing. After the
-// restart the receiver is told of everything that it lacks, and that the run has failed.
+// The server is killed in the middle of a run, while its receiver takes nothing or is up to
+// date. After the restart the receiver is told of everything that it lacks, and that the run
+// has failed: it has what the task has.
 func TestPushAcrossKill(t *testing.T) {
 	ctx := limited(t)
 	data := filepath.Join(t.TempDir(), "data")
 	s := testserver.Start(t, data, "--webhook-allow", "127.0.0.1")
-	h, c := newHook(t), connect(ctx, t, s, sdk.TransportProtocolJSONRPC)
-	in := message(strings.Repeat("on and on ", 200), "go")
-	in.Config = &sdk.SendMessageConfig{ReturnImmediately: true, PushConfig: h.config("mine")}
-	r, err := c.SendMessage(ctx, in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	id := r.(*sdk.Task).ID
-	h.until(ctx, "some words", func() bool { return len(h.text()) > 20 })
-	h.mu.Lock()
-	h.refuse = true
-	h.mu.Unlock()
-	parts := 0
-	for _, err := range c.SubscribeToTask(ctx, &sdk.SubscribeToTaskRequest{ID: id}) {
-		if parts++; err != nil || parts == 5 {
-			break
+	for round := range 6 {
+		h, c := newHook(t), connect(ctx, t, s, sdk.TransportProtocolJSONRPC)
+		in := message(strings.Repeat("on and on ", 200), "go")
+		in.Config = &sdk.SendMessageConfig{ReturnImmediately: true, PushConfig: h.config("mine")}
+		r, err := c.SendMessage(ctx, in)
+		if err != nil {
+			t.Fatal(err)
 		}
+		id := r.(*sdk.Task).ID
+		h.until(ctx, "some words", func() bool { return len(h.text()) > 20 })
+		h.refuses(round%2 == 0)
+		parts := 0
+		for _, err := range c.SubscribeToTask(ctx, &sdk.SubscribeToTaskRequest{ID: id}) {
+			if parts++; err != nil || parts > 2*round {
+				break
+			}
+		}
+		s.Kill()
+		h.refuses(false)
+		s = testserver.Start(t, data, "--webhook-allow", "127.0.0.1")
+		h.until(ctx, "the end", h.ended)
+		h.has(ctx, connect(ctx, t, s, sdk.TransportProtocolJSONRPC), id, sdk.TaskStateFailed)
 	}
-	s.Kill()
+}
+
+func (h *hook) refuses(refuses bool) {
 	h.mu.Lock()
-	h.refuse = false
-	h.mu.Unlock()
-	s = testserver.Start(t, data, "--webhook-allow", "127.0.0.1")
-	h.until(ctx, "the end", h.ended)
-	now, err := connect(ctx, t, s, sdk.TransportProtocolJSONRPC).GetTask(ctx, &sdk.GetTaskRequest{ID: id})
+	defer h.mu.Unlock()
+	h.refuse = refuses
+}
+
+// has compares what the receiver was told with the task.
+func (h *hook) has(ctx context.Context, c *a2aclient.Client, id sdk.TaskID, state sdk.TaskState) {
+	h.t.Helper()
+	now, err := c.GetTask(ctx, &sdk.GetTaskRequest{ID: id})
 	if err != nil {
-		t.Fatal(err)
+		h.t.Fatal(err)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.state() != sdk.TaskStateFailed || now.Status.State != sdk.TaskStateFailed || h.text() != text(now) {
-		t.Errorf("the receiver has %s and %q, the task %s and %q", h.state(), h.text(), now.Status.State, text(now))
+	if h.state() != state || now.Status.State != state || h.text() != text(now) {
+		h.t.Errorf("the receiver has %s and %q, the task %s and %q", h.state(), h.text(), now.Status.State, text(now))
 	}
 }
