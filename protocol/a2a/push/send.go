@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/webhook"
 )
 
@@ -59,9 +60,10 @@ func (r *refusal) Unwrap() error { return r.err }
 type delivery struct {
 	*Dispatcher
 	to       *receiver
-	failures int // attempts that failed since the last success
-	saved    time.Time
-	free     func() // frees its slot; nil if it has none
+	failures int       // attempts that failed since the last success
+	stored   int64     // what the store has of the receiver's acked
+	saved    time.Time // when that was stored
+	free     func()    // frees its slot; nil if it has none
 }
 
 // take takes a slot, unless the delivery has one.
@@ -84,7 +86,9 @@ func (v *delivery) leave() {
 
 // serve sends what is new, until there is nothing more or ctx ends.
 func (d *Dispatcher) serve(ctx context.Context, r *receiver) {
-	v := &delivery{Dispatcher: d, to: r}
+	d.mu.Lock()
+	v := &delivery{Dispatcher: d, to: r, stored: r.acked}
+	d.mu.Unlock()
 	for {
 		err := v.send(ctx)
 		v.save(context.WithoutCancel(ctx))
@@ -126,17 +130,23 @@ func (v *delivery) hopeless(err error) bool {
 	return isGone(err) || errors.Is(err, errNoKey)
 }
 
-// drop deletes a config for which nothing more can be done.
+// drop deletes a config for which nothing more can be done, unless it was replaced meanwhile.
 func (v *delivery) drop(ctx context.Context, why error) {
+	v.changing.Lock()
+	defer v.changing.Unlock()
+	v.mu.Lock()
+	gone := v.to.gone
+	v.remove(v.to)
+	v.mu.Unlock()
+	if gone {
+		return
+	}
 	if !isGone(why) { // otherwise the task or the config was deleted, and nobody misses it
 		v.options.Logger.Warn("a push notification config is given up and deleted", "session", v.to.session, "task", v.to.task, "reason", reason(why))
 	}
 	if err := v.options.Store.Delete(context.WithoutCancel(ctx), v.to.gen, v.to.task, v.to.id); err != nil {
 		v.log("a push notification config could not be deleted", err) // the next start tries it again
 	}
-	v.mu.Lock()
-	v.remove(v.to)
-	v.mu.Unlock()
 }
 
 // log logs a failure without the URL, which may have secrets.
@@ -144,11 +154,16 @@ func (v *delivery) log(text string, err error) {
 	v.options.Logger.Debug(text, "session", v.to.session, "task", v.to.task, "attempt", v.failures, "reason", reason(err))
 }
 
+// reason returns what the log may have of an error.
 func reason(err error) string {
-	if errors.Is(err, errNoKey) {
+	var r *refusal
+	switch {
+	case errors.As(err, &r):
+		return "the receiver failed: " + webhook.Reason(r.err)
+	case errors.Is(err, errNoKey):
 		return errNoKey.Error()
 	}
-	return "the receiver failed: " + webhook.Reason(err)
+	return "the task or the config could not be read: " + string(tapedeck.KindOf(err))
 }
 
 // send sends the updates of the task from where the receiver is, until the task rests. It
@@ -220,13 +235,15 @@ func (v *delivery) save(ctx context.Context) {
 	v.mu.Lock()
 	acked, gone := v.to.acked, v.to.gone
 	v.mu.Unlock()
-	if gone && acked >= 0 { // it was deleted, or another receiver has replaced it
+	if acked == v.stored || gone && acked >= 0 { // it was deleted, or another receiver has replaced it
 		return
 	}
 	v.saved = time.Now()
 	if err := v.options.Store.Ack(ctx, v.to.gen, v.to.task, v.to.id, acked); err != nil {
 		v.log("what was sent could not be stored; after a crash it is sent again", err)
+		return
 	}
+	v.stored = acked
 }
 
 // find reads the config of a key.
