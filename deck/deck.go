@@ -83,8 +83,9 @@ type Options struct {
 	// through a DNS name of its own.
 	AnyHost bool
 
-	// NoSubscriptions leaves out the subscriptions of Durable Streams. What happens
-	// meanwhile is delivered by the next deck on the folder that has them.
+	// NoSubscriptions leaves out the subscriptions of Durable Streams and the push
+	// notifications of A2A. What happens meanwhile is delivered by the next deck on the
+	// folder that has them.
 	NoSubscriptions bool
 
 	// PublicURL is where receivers of webhooks reach the server, such as
@@ -92,8 +93,8 @@ type Options struct {
 	// subscription.
 	PublicURL string
 
-	// AllowWebhooks are addresses to which webhooks may go although they are not public,
-	// such as 127.0.0.0/8 or 10.1.2.3/32. There a webhook may also use plain HTTP. Without
+	// AllowWebhooks are addresses to which webhooks, of subscriptions and of A2A, may go
+	// although they are not public, such as 127.0.0.0/8 or 10.1.2.3/32. There a webhook may also use plain HTTP. Without
 	// any, webhooks go only to public addresses, with HTTPS.
 	AllowWebhooks []netip.Prefix
 
@@ -170,6 +171,7 @@ type Deck struct {
 	search  *indexer.Index
 	engine  *engine.Engine
 	subs    http.Handler // of the subscriptions; nil if there are none
+	a2a     http.Handler
 	handler http.Handler
 
 	instance string     // names this deck to its clients
@@ -231,6 +233,7 @@ func Open(ctx context.Context, dir string, o Options) (*Deck, error) {
 	if err := d.openSubscriptions(s.subs, dir); err != nil {
 		return nil, errors.Join(err, d.hub.Close())
 	}
+	d.openA2A(s.pushes, dir)
 	d.runInBackground(d.views.Run, d.search.Run)
 	d.recoverRuns(ctx)
 	d.handler = d.cutOff(d.newHandler())
@@ -269,10 +272,8 @@ func (d *Deck) newHandler() http.Handler {
 		AGUI: agui.New(agui.Options{
 			Sessions: d.hub, Verbs: d.engine, Views: d.views, MaxBody: o.MaxBody, MaxEvents: o.MaxEvents, Version: o.Version, Stop: d.streams, Logger: o.Logger,
 		}),
-		MCP: d.newMCP(),
-		A2A: a2a.New(a2a.Options{
-			Sessions: d.hub, Verbs: d.engine, Views: d.views, Policy: o.A2ATasks, Stop: d.streams, Version: o.Version, Logger: o.Logger,
-		}),
+		MCP:         d.newMCP(),
+		A2A:         d.a2a,
 		A2ASessions: a2a.SessionPaths,
 		Ready:       d.Ready, Screen: screen, Version: o.Version, Instance: d.instance, Bodies: o.BodyBudget, Logger: o.Logger,
 		AllowOrigins: o.AllowOrigins, AnyHost: o.AnyHost,

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/protocol/a2a/push"
 	"github.com/tapedeck/tapedeck/protocol/durable/subscription"
 	"github.com/tapedeck/tapedeck/search"
 	"github.com/tapedeck/tapedeck/store/memory"
@@ -15,11 +16,13 @@ import (
 // tailBytes limits the memory in bytes for the newest events of all sessions.
 const tailBytes = 64 << 20
 
-// storage is a store with its search index and its subscriptions.
+// storage is a store with its search index, its subscriptions, and the push notification
+// configs of tasks.
 type storage struct {
 	store    tapedeck.Store
 	index    documents
 	subs     subscription.Store
+	pushes   push.Store
 	writable func(context.Context) error // returns why the store cannot be written now, nil if it can
 }
 
@@ -38,7 +41,8 @@ func (d *Deck) openStore(ctx context.Context, dir string) (storage, error) {
 	if o.InMemory {
 		m := memory.New(memory.Options{})
 		index, err := m.OpenIndex()
-		s.store, s.index, s.subs, s.writable = m, index, m.Subscriptions(), func(context.Context) error { return nil }
+		s.store, s.index, s.writable = m, index, func(context.Context) error { return nil }
+		s.subs, s.pushes = m.Subscriptions(), m.PushConfigs()
 		return s, err
 	}
 	db, err := sqlite.Open(ctx, dir, sqlite.Options{
@@ -51,6 +55,7 @@ func (d *Deck) openStore(ctx context.Context, dir string) (storage, error) {
 	if err != nil {
 		return s, errors.Join(err, db.Close())
 	}
-	s.store, s.index, s.subs, s.writable = tail.New(tailBytes).Over(db), index, db.Subscriptions(), db.Writable
+	s.store, s.index, s.writable = tail.New(tailBytes).Over(db), index, db.Writable
+	s.subs, s.pushes = db.Subscriptions(), db.PushConfigs()
 	return s, nil
 }

@@ -65,10 +65,10 @@ func New(o Options) http.Handler {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	mux := http.NewServeMux()
-	mux.Handle("/api/v1/", o.REST)
-	mux.Handle("/api/", alias(o.REST))
+	o.mount(mux, "/api/v1/", o.REST)
+	o.mount(mux, "/api/", alias(o.REST))
 	if o.Task != nil {
-		mux.Handle(taskRoot+"/", within(taskRoot, o.Task))
+		o.mount(mux, taskRoot+"/", within(taskRoot, o.Task))
 	}
 	if o.MCP != nil {
 		mux.Handle("/mcp", o.MCP)
@@ -77,9 +77,9 @@ func New(o Options) http.Handler {
 	mux.Handle("/v1/stream/", o.Durable)
 	o.mountA2A(mux)
 	if o.AGUI != nil {
-		for _, path := range []string{"/agui/", "/copilotkit", "/copilotkit/"} {
-			mux.Handle(path, o.AGUI)
-		}
+		o.mount(mux, "/agui/", o.AGUI)
+		mux.Handle("/copilotkit", o.AGUI)
+		mux.Handle("/copilotkit/", o.AGUI)
 	}
 	mux.HandleFunc("GET /healthz", o.healthz)
 	mux.HandleFunc("GET /readyz", o.readyz)
@@ -107,12 +107,21 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// mount mounts what is below a root. At the root itself there is nothing; mux would
+// redirect a request for it to the path with a slash, where there is nothing either.
+func (o *Options) mount(mux *http.ServeMux, root string, h http.Handler) {
+	mux.Handle(root, h)
+	mux.HandleFunc(strings.TrimSuffix(root, "/"), o.nothing)
+}
+
 // mountA2A mounts A2A. The cards of the default agent are where clients look for them.
 func (o *Options) mountA2A(mux *http.ServeMux) {
 	if o.A2A == nil {
 		return
 	}
-	for _, pattern := range append([]string{"/a2a/", "/api/a2a/", "/.well-known/agent-card.json", "/.well-known/agent.json"}, o.A2ASessions...) {
+	o.mount(mux, "/a2a/", o.A2A)
+	o.mount(mux, "/api/a2a/", o.A2A)
+	for _, pattern := range append([]string{"/.well-known/agent-card.json", "/.well-known/agent.json"}, o.A2ASessions...) {
 		mux.Handle(pattern, o.A2A)
 	}
 }

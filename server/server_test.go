@@ -124,6 +124,24 @@ func TestEmptyIDs(t *testing.T) {
 	}
 }
 
+// TestRootsDoNotRedirect: at the root of an endpoint there is nothing, with the slash and
+// without.
+func TestRootsDoNotRedirect(t *testing.T) {
+	nothing := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
+	h := whole(func(o *server.Options) { o.AGUI, o.A2A, o.Task = nothing, nothing, nothing })
+	for _, path := range []string{"/a2a", "/agui", "/api", "/api/v1", "/api/a2a", "/sse"} {
+		for _, method := range []string{"GET", "POST"} {
+			w := send(h, method, path)
+			if w.Code != 404 || !strings.Contains(w.Body.String(), `there is nothing at \"`+path) {
+				t.Errorf("%s %s: %d %v %s", method, path, w.Code, w.Header(), w.Body)
+			}
+		}
+		if w := get(h, path+"/x"); w.Code >= 300 && w.Code < 400 {
+			t.Errorf("%s/x: %d", path, w.Code)
+		}
+	}
+}
+
 // TestForeignPagesAreKeptOut: every page in a browser on this machine can reach the
 // loopback, so the server must check the origin of a request.
 func TestForeignPagesAreKeptOut(t *testing.T) {

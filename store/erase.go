@@ -41,6 +41,13 @@ func DecideErasure(e *tapedeck.Erasure, s *tapedeck.Session) error {
 	return nil
 }
 
+// ErasesAll reports whether an erasure that session s does not refuse erases all that the
+// session has of its own. Then the session also loses its push notification configs: they
+// have secrets of clients.
+func ErasesAll(e *tapedeck.Erasure, s *tapedeck.Session) bool {
+	return len(e.Ranges) == 1 && e.Ranges[0].From <= s.ForkedAt && e.Ranges[0].To >= s.Head
+}
+
 // EraseRecord returns the record of a session without its payload. Its data becomes
 // {"erased":true} with the members that keep the log consistent: well-formed ids
 // (of messages, calls, runs and others), roles, how a run ended, the target of a

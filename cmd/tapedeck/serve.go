@@ -59,8 +59,8 @@ Other commands on this folder go through the server.
 The server has no access control. It listens on an address that other machines can
 reach only with --insecure.
 
-Webhooks of subscriptions go only to public addresses with HTTPS, and to those that
---webhook-allow names.`,
+Webhooks of subscriptions and push notifications of A2A go only to public addresses
+with HTTPS, and to those that --webhook-allow names.`,
 		Example: `  tapedeck serve --demo
   tapedeck serve --data /var/lib/tapedeck --listen 127.0.0.1:8080`,
 		Args: noArgs,
@@ -83,7 +83,7 @@ Webhooks of subscriptions go only to public addresses with HTTPS, and to those t
 	fl.StringVar(&f.a2aTasks, "a2a-tasks", string(a2a.PerTurn), "what a task of A2A is: per-turn for each run, or per-session for all runs of a session together")
 	fl.Var(&f.allowOrigins, "allow-origin", `origins whose web pages may use all endpoints from a browser, such as https://app.example ("*" for all, without credentials)`)
 	fl.StringVar(&f.publicURL, "public-url", "", "where receivers of webhooks reach this server, such as https://deck.example (default: the address that was used to create the subscription)")
-	fl.Var(&f.webhookAllow, "webhook-allow", "addresses to which webhooks may go although they are not public, such as 127.0.0.0/8,10.1.2.3; plain HTTP is allowed there")
+	fl.Var(&f.webhookAllow, "webhook-allow", "addresses to which webhooks and push notifications may go although they are not public, such as 127.0.0.0/8,10.1.2.3; plain HTTP is allowed there")
 	fl.BoolVar(&f.rotateKey, "rotate-webhook-key", false, "sign webhooks with a new key from now on; receivers can check signatures of the old one for another day")
 	fl.BoolVar(&f.mcpWrite, "mcp-write", false, "allow MCP clients (/mcp) to run agents, cancel runs, rewind and fork; without it they only read")
 	fl.BoolVar(&f.mcpOwn, "mcp-own-session", false, "allow this also to an agent of kind llm in the session in which it runs itself; needs --mcp-write")

@@ -1,9 +1,10 @@
 // One form for the clients of both versions, and for both transports of version 1.0. Each
-// has the methods send, stream, get, list, cancel and resubscribe. Tasks and events are
-// { state, text, final }, whatever the version calls them.
+// has the methods send, stream, get, list, cancel and resubscribe, and those for push
+// notification configs. Tasks and events are { state, text, final }, and configs are
+// { id, task, url, token, bearer }, whatever the version calls them.
 import { randomUUID } from "node:crypto"
 
-import { Role, TaskState } from "@a2a-js/sdk"
+import { Role, StreamResponse, TaskState } from "@a2a-js/sdk"
 import { ClientFactory, JsonRpcTransportFactory, RestTransportFactory } from "@a2a-js/sdk/client"
 import { A2AClient } from "a2a-js-sdk-0.3/client"
 
@@ -19,12 +20,18 @@ async function modern(url, Transport) {
   const c = await new ClientFactory({ transports: [new Transport({ fetchImpl: seen.fetch })] }).createFromUrl(url)
   const message = (text, o = {}) => ({
     tenant: "", metadata: undefined,
-    configuration: o.immediately ? { acceptedOutputModes: [], returnImmediately: true, taskPushNotificationConfig: undefined } : undefined,
+    configuration: o.immediately || o.push
+      ? { acceptedOutputModes: [], returnImmediately: !!o.immediately, taskPushNotificationConfig: o.push && config("", o.push) } : undefined,
     message: {
       messageId: o.id ?? randomUUID(), role: Role.ROLE_USER, contextId: o.context ?? "", taskId: o.task ?? "", extensions: [], referenceTaskIds: [],
       parts: [{ content: { $case: "text", value: text }, metadata: undefined, filename: "", mediaType: "text/plain" }], metadata: o.metadata,
     },
   })
+  const config = (task, p) => ({
+    tenant: "", taskId: task, id: p.id ?? "", url: p.url, token: p.token ?? "",
+    authentication: p.bearer && { scheme: "Bearer", credentials: p.bearer },
+  })
+  const plain = (c) => ({ id: c.id, task: c.taskId, url: c.url, token: c.token, bearer: c.authentication?.credentials })
   const event = (e) => {
     const { $case, value } = e.payload ?? { $case: "task", value: e }
     return flat($case, value, (s) => TaskState[s].replace("TASK_STATE_", "").toLowerCase().replaceAll("_", "-"), (p) => p.content?.value)
@@ -38,6 +45,11 @@ async function modern(url, Transport) {
     cancel: async (id) => event(await c.cancelTask({ tenant: "", id })),
     resubscribe: (id, after) => { seen.after = after; return mapped(c.resubscribeTask({ tenant: "", id }), event, seen) },
     extendedCard: () => c.getAgentCard(),
+    setPush: async (task, p) => plain(await c.createTaskPushNotificationConfig(config(task, p))),
+    getPush: async (task, id) => plain(await c.getTaskPushNotificationConfig({ tenant: "", taskId: task, id })),
+    listPush: async (task) => (await c.listTaskPushNotificationConfig({ tenant: "", taskId: task, pageSize: 0, pageToken: "" })).configs.map(plain),
+    deletePush: (task, id) => c.deleteTaskPushNotificationConfig({ tenant: "", taskId: task, id }),
+    notified: (body) => event(StreamResponse.fromJSON(body)),
   }
 }
 
@@ -45,17 +57,19 @@ async function old(url) {
   const seen = recorder()
   const c = await A2AClient.fromCardUrl(new URL(".well-known/agent-card.json", url).href, { fetchImpl: seen.fetch })
   const message = (text, o = {}) => ({
-    configuration: o.immediately ? { blocking: false } : undefined,
+    configuration: o.immediately || o.push ? { blocking: !o.immediately, pushNotificationConfig: o.push && config(o.push) } : undefined,
     message: {
       kind: "message", messageId: o.id ?? randomUUID(), role: "user", contextId: o.context, taskId: o.task,
       parts: [{ kind: "text", text }], metadata: o.metadata,
     },
   })
+  const config = (p) => ({ id: p.id, url: p.url, token: p.token, authentication: p.bearer && { schemes: ["Bearer"], credentials: p.bearer } })
+  const plain = ({ taskId, pushNotificationConfig: c }) => ({ id: c.id, task: taskId, url: c.url, token: c.token, bearer: c.authentication?.credentials })
   const event = (e) => flat(e.kind, e, (s) => s, (p) => p.text ?? p.data)
-  const result = async (call) => {
+  const result = async (call, form = event) => {
     const answer = await call
     if (answer.error) throw Object.assign(new Error(answer.error.message), { code: answer.error.code })
-    return event(answer.result)
+    return form(answer.result)
   }
   return {
     seen,
@@ -64,6 +78,11 @@ async function old(url) {
     get: (id) => result(c.getTask({ id })),
     cancel: (id) => result(c.cancelTask({ id })),
     resubscribe: (id, after) => { seen.after = after; return mapped(c.resubscribeTask({ id }), event, seen) },
+    setPush: (task, p) => result(c.setTaskPushNotificationConfig({ taskId: task, pushNotificationConfig: config(p) }), plain),
+    getPush: (task, id) => result(c.getTaskPushNotificationConfig({ id: task, pushNotificationConfigId: id }), plain),
+    listPush: (task) => result(c.listTaskPushNotificationConfig({ id: task }), (list) => list.map(plain)),
+    deletePush: (task, id) => result(c.deleteTaskPushNotificationConfig({ id: task, pushNotificationConfigId: id }), () => {}),
+    notified: (body) => event(body),
   }
 }
 

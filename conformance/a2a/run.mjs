@@ -73,7 +73,7 @@ function limited(scenario) {
 
 /** Starts the server and waits until it prints its URL. */
 async function start(work, policy, listen) {
-  const child = spawn(resolve(binary), ["serve", "--listen", listen, "--data", join(work, "data"), "--a2a-tasks", policy], { stdio: ["ignore", "pipe", "pipe"] })
+  const child = spawn(resolve(binary), ["serve", "--listen", listen, "--data", join(work, "data"), "--a2a-tasks", policy, "--webhook-allow", "127.0.0.1"], { stdio: ["ignore", "pipe", "pipe"] })
   const ended = new Promise((done) => child.on("exit", done))
   const address = new Promise((done) => {
     for (const stream of [child.stdout, child.stderr]) {

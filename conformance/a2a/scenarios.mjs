@@ -2,6 +2,7 @@
 // rewind, and what happens to a turn when the server dies.
 import assert from "node:assert/strict"
 import { randomUUID } from "node:crypto"
+import { createServer } from "node:http"
 
 import { clients } from "./client.mjs"
 
@@ -39,6 +40,28 @@ async function turns(c, context, n = 3) {
   const list = []
   for (let i = 1; i <= n; i++) list.push(await c.send(`turn ${i}`, { context, metadata: QUICK }))
   return list
+}
+
+/** A receiver of push notifications. It notes them as events of a client, and can refuse them. */
+async function receiver(c) {
+  const r = { got: [], headers: [], status: 204, wake: () => {} }
+  const server = createServer((request, answer) => {
+    let body = ""
+    request.on("data", (d) => body += d).on("end", () => {
+      answer.writeHead(r.status).end()
+      if (r.status !== 204) return
+      r.got.push(c.notified(JSON.parse(body)))
+      r.headers.push(request.headers)
+      r.wake()
+    })
+  })
+  await new Promise((done) => server.listen(0, "127.0.0.1", done))
+  r.url = `http://127.0.0.1:${server.address().port}/hook`
+  r.close = () => server.close()
+  r.until = async (state) => {
+    while (r.got.at(-1)?.state !== state) await new Promise((done) => { r.wake = done })
+  }
+  return r
 }
 
 /** The scenarios of one client under the policy of a task for each run. */
@@ -97,6 +120,51 @@ const common = {
     const unknown = await c.send("", { context, metadata: rewindBefore("inv_unknown") })
     assert.equal(unknown.state, "failed")
     assert.match(unknown.said.text, /has no invocation/)
+  },
+  "push notification configs": async (c) => {
+    const { id } = await c.send("hello", { metadata: QUICK })
+    const mine = { id: "mine", url: "https://hook.example/a", token: "t", bearer: "b" }
+    assert.deepEqual(await c.setPush(id, mine), { ...mine, task: id })
+    assert.deepEqual(await c.getPush(id, "mine"), { ...mine, task: id })
+    const other = await c.setPush(id, { url: "https://hook.example/b" })
+    assert.ok(other.id)
+    assert.deepEqual((await c.listPush(id)).map((p) => p.url).sort(), ["https://hook.example/a", "https://hook.example/b"])
+    await c.deletePush(id, other.id)
+    await c.deletePush(id, other.id)
+    assert.deepEqual(await c.listPush(id), [{ ...mine, task: id }])
+    await assert.rejects(c.getPush(id, "none"), /does not have this push notification config/)
+    await assert.rejects(c.setPush(id, { url: "https://10.0.0.1/" }), /not public/)
+    await assert.rejects(c.setPush("a~b", mine), /there is no task/)
+  },
+  "a receiver is told of a run": async (c) => {
+    const hook = await receiver(c)
+    try {
+      const t = await c.send("hello", { metadata: QUICK, immediately: true, push: { url: hook.url, token: "t", bearer: "b" } })
+      await hook.until("completed")
+      const now = await c.get(t.id)
+      assert.ok(hook.got.every((e) => e.id === t.id))
+      assert.ok(hook.headers.every((h) => h["x-a2a-notification-token"] === "t" && h.authorization === "Bearer b"))
+      assert.equal(fold(hook.got).text, "You said hello")
+      assert.deepEqual(fold(hook.got).history, hook.got[0].kind === "task" ? now.history : now.history.slice(1))
+    } finally {
+      hook.close()
+    }
+  },
+  "a receiver is told of a run that kill -9 ends": async (c, world) => {
+    const hook = await receiver(c)
+    try {
+      const t = await c.send("go", { metadata: SLOW, immediately: true, push: { url: hook.url } })
+      await hook.until("working")
+      hook.status = 503
+      await all(c.resubscribe(t.id), (l) => l.length > 3)
+      await world.restart()
+      hook.status = 204
+      await hook.until("failed")
+      assert.match(hook.got.at(-1).said.text, /the server was restarted while the agent was running/)
+      assert.equal((await c.get(t.id)).state, "failed")
+    } finally {
+      hook.close()
+    }
   },
   "kill -9 in the middle of a run": async (c, world) => {
     const seen = []

@@ -61,3 +61,37 @@ func TestParseErrors(t *testing.T) {
 		t.Errorf("got %v %v", e, err)
 	}
 }
+
+// A push notification config survives the way to version 0.3 and back, with its first scheme.
+func TestPushConfig(t *testing.T) {
+	for _, c := range []*sdk.PushConfig{
+		{TaskID: "t", ID: "p", URL: "https://h/", Token: "tok", Auth: &sdk.PushAuthInfo{Scheme: "Bearer", Credentials: "x"}},
+		{TaskID: "t", ID: "p", URL: "https://h/", Auth: &sdk.PushAuthInfo{}},
+		{TaskID: "t", URL: "https://h/"},
+	} {
+		raw, err := json.Marshal(OfPushConfig(c))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var old TaskPushConfig
+		if err := json.Unmarshal(raw, &old); err != nil {
+			t.Fatal(err)
+		}
+		got := old.Config.ToV1()
+		got.TaskID = sdk.TaskID(old.TaskID)
+		if diff := cmp.Diff(c, got); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", raw, diff)
+		}
+	}
+}
+
+func TestStateToV1(t *testing.T) {
+	for text, want := range map[string]sdk.TaskState{
+		"input-required": sdk.TaskStateInputRequired, "TASK_STATE_WORKING": sdk.TaskStateWorking, "completed": sdk.TaskStateCompleted,
+		"zz": "", "": "", "TASK_STATE_ZZ": "", "unknown": "", "WORKING": "",
+	} {
+		if got, ok := StateToV1(text); ok != (want != "") || ok && got != want {
+			t.Errorf("%q: %q %t", text, got, ok)
+		}
+	}
+}

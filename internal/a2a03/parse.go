@@ -68,11 +68,11 @@ func (m *Message) ToV1() (*sdk.Message, error) {
 		out.Role = sdk.MessageRoleAgent
 	}
 	var err error
-	out.Parts, err = modernParts(m.Parts)
+	out.Parts, err = partsToV1(m.Parts)
 	return out, err
 }
 
-func modernParts(parts []Part) (sdk.ContentParts, error) {
+func partsToV1(parts []Part) (sdk.ContentParts, error) {
 	var out sdk.ContentParts
 	for i := range parts {
 		p, err := parts[i].toV1()
@@ -85,7 +85,7 @@ func modernParts(parts []Part) (sdk.ContentParts, error) {
 }
 
 func (a *Artifact) toV1() (*sdk.Artifact, error) {
-	parts, err := modernParts(a.Parts)
+	parts, err := partsToV1(a.Parts)
 	return &sdk.Artifact{ID: sdk.ArtifactID(a.ID), Name: a.Name, Description: a.Description, Parts: parts, Metadata: a.Metadata}, err
 }
 
@@ -110,6 +110,17 @@ var states = func() map[string]sdk.TaskState {
 	}
 	return m
 }()
+
+// StateToV1 returns a state in the form of version 1.0, in which it may already be. It
+// reports false for a text that is no state.
+func StateToV1(s string) (sdk.TaskState, bool) {
+	for old, current := range states {
+		if s == old || s == string(current) {
+			return current, true
+		}
+	}
+	return "", false
+}
 
 func (u *StatusUpdate) toV1() (*sdk.TaskStatusUpdateEvent, error) {
 	status, err := u.Status.toV1()

@@ -53,7 +53,7 @@ func (c *call) cardOf(a tapedeck.Agent, base string, extended bool) card {
 				{URL: url, ProtocolBinding: sdk.TransportProtocolJSONRPC, ProtocolVersion: "0.3"},
 			},
 			Capabilities: sdk.AgentCapabilities{
-				Streaming: true, ExtendedAgentCard: true,
+				Streaming: true, PushNotifications: c.push != nil, ExtendedAgentCard: true,
 				Extensions: []sdk.AgentExtension{{URI: extensionURI, Description: "resubscribe with Last-Event-ID, and rewind"}},
 			},
 			DefaultInputModes: []string{"text/plain", "application/json"}, DefaultOutputModes: []string{"text/plain", "application/json"},
@@ -102,11 +102,11 @@ func (c *call) card() error {
 }
 
 // defaultCard answers with the card of the default agent.
-func (h *handler) defaultCard(w http.ResponseWriter, r *http.Request) error {
+func (h *Handler) defaultCard(w http.ResponseWriter, r *http.Request) error {
 	agents := h.Verbs.Agents()
 	if len(agents) == 0 {
 		return tapedeck.Errorf(tapedeck.NotFound, "this server has no agents")
 	}
-	c := &call{handler: h, w: w, r: r, agent: agents[0], base: Root + "/" + agents[0].Name}
+	c := &call{Handler: h, w: w, r: r, agent: agents[0], base: Root + "/" + agents[0].Name}
 	return c.card()
 }

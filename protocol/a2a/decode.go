@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"mime"
 	"net/http"
 	"strings"
 	"unicode/utf8"
@@ -40,8 +41,14 @@ func parseVersion(r *http.Request) (version, error) {
 		WithHint("send A2A-Version: 1.0 or 0.3"))
 }
 
-// readBody returns the body of a request: JSON in UTF-8.
+// readBody returns the body of a request: JSON in UTF-8, with the media type of JSON or
+// that of the protocol.
 func (c *call) readBody() ([]byte, error) {
+	switch t, _, _ := mime.ParseMediaType(c.r.Header.Get("Content-Type")); t {
+	case "application/json", "application/a2a+json":
+	default:
+		return nil, notJSON.of(tapedeck.Errorf(tapedeck.Unsupported, "the Content-Type is not application/json"))
+	}
 	if c.r.ContentLength > c.MaxBody {
 		return nil, &http.MaxBytesError{Limit: c.MaxBody}
 	}
@@ -54,10 +61,10 @@ func (c *call) readBody() ([]byte, error) {
 		return nil, tapedeck.Errorf(tapedeck.Invalid, "the body could not be read to its end").Because(err)
 	case !utf8.Valid(body): // encoding/json would replace it with U+FFFD
 		return nil, parseError.of(tapedeck.Errorf(tapedeck.Invalid, "the body is not valid UTF-8"))
+	case jsonobj.Nesting(body) > jsonobj.MaxNesting: // encoding/json calls a body that is nested much deeper no JSON
+		return nil, invalidRequest.of(tapedeck.Errorf(tapedeck.Invalid, "the body is nested more than %d levels deep", jsonobj.MaxNesting))
 	case !json.Valid(body):
 		return nil, parseError.of(tapedeck.Errorf(tapedeck.Invalid, "the body is not JSON"))
-	case jsonobj.Nesting(body) > jsonobj.MaxNesting:
-		return nil, invalidRequest.of(tapedeck.Errorf(tapedeck.Invalid, "the body is nested more than %d levels deep", jsonobj.MaxNesting))
 	}
 	return body, nil
 }
@@ -166,8 +173,6 @@ func checkMessage(in *sdk.SendMessageRequest) error {
 	switch {
 	case m == nil:
 		return bad("the parameters have no message")
-	case in.Config != nil && in.Config.PushConfig != nil:
-		return noPush()
 	case in.Config != nil && in.Config.HistoryLength != nil && *in.Config.HistoryLength < 0:
 		return bad("historyLength is %d; it is 0 or more", *in.Config.HistoryLength)
 	case m.ID == "":

@@ -13,7 +13,7 @@ import (
 type fault struct {
 	code   int    // of JSON-RPC
 	reason string // of google.rpc.ErrorInfo
-	status int    // of HTTP, for the REST form; 0 for that of the kind
+	status int    // of HTTP; 0 for that of the kind in the REST form, and for 200 in JSON-RPC
 }
 
 // These are the errors of JSON-RPC and of the protocol that this package answers with.
@@ -31,6 +31,10 @@ var (
 	unsupportedOperation = fault{-32004, "UNSUPPORTED_OPERATION", 0}
 	contentNotSupported  = fault{-32005, "CONTENT_TYPE_NOT_SUPPORTED", 0}
 	versionNotSupported  = fault{-32009, "VERSION_NOT_SUPPORTED", 0}
+
+	// A body that is not said to be JSON is no request of JSON-RPC, so its status says so,
+	// too.
+	notJSON = fault{-32005, "CONTENT_TYPE_NOT_SUPPORTED", http.StatusUnsupportedMediaType}
 )
 
 // byKind has the fault of an error that names none.

@@ -19,6 +19,7 @@ import (
 	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/internal/problem"
 	"github.com/tapedeck/tapedeck/internal/sse"
+	"github.com/tapedeck/tapedeck/protocol/a2a/push"
 	"github.com/tapedeck/tapedeck/view"
 )
 
@@ -41,6 +42,8 @@ type Options struct {
 	Sessions Sessions // the hub
 	Verbs    Verbs    // the engine
 	Views    Views    // the projections
+
+	Push *push.Options // for push notifications; nil for none
 
 	Policy    Policy          // "" for [PerTurn]
 	Stop      context.Context // streams end when it is done: they are answers to POST, which servers wait for; nil for never
@@ -76,11 +79,16 @@ type Views interface {
 
 const defaultMaxBody = 10 << 20
 
-type handler struct{ Options }
+// A Handler serves the paths that begin with [Root] and with [ProxyRoot], those of
+// [WellKnown], and the requests of [SessionPaths].
+type Handler struct {
+	Options
+	push *push.Dispatcher // nil: there are no push notifications
+}
 
-// New returns the handler. It serves the paths that begin with [Root] and with
-// [ProxyRoot], those of [WellKnown], and the requests of [SessionPaths].
-func New(o Options) http.Handler {
+// New returns a handler. With push notifications, register its [Handler.Observer] with the
+// store, and call [Handler.Run].
+func New(o Options) *Handler {
 	if o.Policy == "" {
 		o.Policy = PerTurn
 	}
@@ -96,7 +104,27 @@ func New(o Options) http.Handler {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &handler{o}
+	h := &Handler{Options: o}
+	if o.Push != nil {
+		h.push = push.New(*o.Push, h)
+	}
+	return h
+}
+
+// Observer returns the observer of the store, which learns what push notifications have to
+// tell. Without them it does nothing.
+func (h *Handler) Observer() tapedeck.Observer {
+	if h.push == nil {
+		return tapedeck.Observer{}
+	}
+	return h.push.Observer()
+}
+
+// Run sends push notifications until ctx ends. Without them it returns at once.
+func (h *Handler) Run(ctx context.Context) {
+	if h.push != nil {
+		h.push.Run(ctx)
+	}
 }
 
 // Roots of the paths of agents. The path of an agent is Root and its name, or
@@ -107,7 +135,7 @@ const (
 )
 
 // ServeHTTP implements [http.Handler].
-func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if slices.Contains(WellKnown, r.URL.Path) {
 		h.answer(w, r, h.defaultCard(w, r))
 		return
@@ -120,7 +148,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.answer(w, r, problem.NoSuchPath(r.URL.Path))
 		return
 	}
-	c := &call{handler: h, w: w, r: r, base: base}
+	c := &call{Handler: h, w: w, r: r, base: base}
 	var err error
 	if c.agent, err = h.agent(name); err != nil {
 		h.answer(w, r, err)
@@ -130,34 +158,54 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // answer writes err, if there is one, in the form of all other endpoints.
-func (h *handler) answer(w http.ResponseWriter, r *http.Request, err error) {
+func (h *Handler) answer(w http.ResponseWriter, r *http.Request, err error) {
 	if err != nil {
 		problem.Write(w, r, err, h.Logger)
 	}
 }
 
 // locate divides a path into the name of an agent, the path of the agent and what
-// follows it. An agent in the namespace ns may be configured as ns.name.
-func (h *handler) locate(path string) (name, base, rest string, ok bool) {
-	after, proxied := strings.CutPrefix(path, ProxyRoot+"/")
-	if !proxied {
-		if after, ok = strings.CutPrefix(path, Root+"/"); !ok {
-			return "", "", "", false
-		}
-		name, rest, _ = strings.Cut(after, "/")
-		return name, Root + "/" + name, rest, name != ""
+// follows it. Below Root, a name that no agent has may be a namespace, too.
+func (h *Handler) locate(path string) (name, base, rest string, ok bool) {
+	if after, proxied := strings.CutPrefix(path, ProxyRoot+"/"); proxied {
+		name, base, rest = h.inNamespace(ProxyRoot, after)
+		return name, base, rest, base != ""
 	}
+	after, ok := strings.CutPrefix(path, Root+"/")
+	if !ok {
+		return "", "", "", false
+	}
+	name, rest, _ = strings.Cut(after, "/")
+	if !h.hasAgent(name) {
+		if full, base, rest := h.inNamespace(Root, after); h.hasAgent(full) {
+			return full, base, rest, true
+		}
+	}
+	return name, Root + "/" + name, rest, name != ""
+}
+
+// inNamespace divides what follows a root into a namespace, the name of an agent and the
+// rest. An agent in the namespace ns may be configured as ns.name. base is "" if the
+// namespace or the name is missing.
+func (h *Handler) inNamespace(root, after string) (name, base, rest string) {
 	ns, after, _ := strings.Cut(after, "/")
 	name, rest, _ = strings.Cut(after, "/")
-	base = ProxyRoot + "/" + ns + "/" + name
-	if full := ns + "." + name; slices.ContainsFunc(h.Verbs.Agents(), func(a tapedeck.Agent) bool { return a.Name == full }) {
-		return full, base, rest, true
+	if ns == "" || name == "" {
+		return "", "", ""
 	}
-	return name, base, rest, ns != "" && name != ""
+	base = root + "/" + ns + "/" + name
+	if full := ns + "." + name; h.hasAgent(full) {
+		return full, base, rest
+	}
+	return name, base, rest
+}
+
+func (h *Handler) hasAgent(name string) bool {
+	return slices.ContainsFunc(h.Verbs.Agents(), func(a tapedeck.Agent) bool { return a.Name == name })
 }
 
 // agent returns the agent with a name.
-func (h *handler) agent(name string) (tapedeck.Agent, error) {
+func (h *Handler) agent(name string) (tapedeck.Agent, error) {
 	agents := h.Verbs.Agents()
 	if i := slices.IndexFunc(agents, func(a tapedeck.Agent) bool { return a.Name == name }); i >= 0 {
 		return agents[i], nil
@@ -172,7 +220,7 @@ func (h *handler) agent(name string) (tapedeck.Agent, error) {
 
 // A call is one request to an agent.
 type call struct {
-	*handler
+	*Handler
 	w       http.ResponseWriter
 	r       *http.Request
 	agent   tapedeck.Agent // without a name, the tasks of all agents are visible

@@ -25,10 +25,10 @@ const (
 var SessionPaths = []string{kagentSessions + "{id}/tasks", kagentSessions + "{id}/effective_history", kagentTasks}
 
 // serveKagent answers a request of [SessionPaths]. It reports false for other paths.
-func (h *handler) serveKagent(w http.ResponseWriter, r *http.Request) bool {
+func (h *Handler) serveKagent(w http.ResponseWriter, r *http.Request) bool {
 	rest, below := strings.CutPrefix(r.URL.Path, kagentSessions)
 	session, what, _ := strings.Cut(rest, "/")
-	c := &call{handler: h, w: w, r: r, version: v03}
+	c := &call{Handler: h, w: w, r: r, version: v03}
 	var data any
 	var err error
 	switch {
@@ -172,13 +172,15 @@ func (c *call) rewindToHistory(ctx context.Context, session, task string, list [
 	return err
 }
 
-// startsWith reports whether a history begins with the messages of a list.
+// startsWith reports whether a history begins with the messages of a list. A message may
+// have the id that it has in the task of its run, see [fold.messageID].
 func startsWith(history []*sdk.Message, list []*a2a03.Message) bool {
 	if len(list) > len(history) {
 		return false
 	}
 	for i, m := range list {
-		if m == nil || m.ID != history[i].ID {
+		own := strings.TrimSuffix(history[i].ID, divider+invocationOf(history[i]))
+		if m == nil || m.ID != history[i].ID && m.ID != own {
 			return false
 		}
 	}

@@ -109,3 +109,73 @@ func TestSaveAHistory(t *testing.T) {
 		}
 	})
 }
+
+// With a task for each run, an agent may save its task as it is, and a history of the whole
+// session under the id of the session: that is how the design of kagent rewinds.
+func TestSaveAHistoryPerTurn(t *testing.T) {
+	inBubble(t, a2a.Options{}, func(w *world) {
+		threeTurns(w)
+		before := len(w.log())
+		var all []string
+		for _, saved := range w.saved() {
+			var own []string
+			for _, m := range saved.History {
+				b, err := json.Marshal(map[string]any{"kind": "message", "messageId": m.ID, "role": m.Role, "parts": []any{}, "taskId": saved.ID, "contextId": "c"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				own = append(own, string(b))
+			}
+			all = append(all, own...)
+			body := fmt.Sprintf(`{"kind":"task","id":%q,"contextId":"c","status":{"state":"completed"},"history":[%s]}`, saved.ID, strings.Join(own, ","))
+			if a := w.post("/api/tasks", body); a.Status != 200 {
+				t.Errorf("a task as it is: %d %s", a.Status, a.Body)
+			}
+		}
+		if after := len(w.log()); after != before {
+			t.Errorf("%d events were appended", after-before)
+		}
+		body := fmt.Sprintf(`{"kind":"task","id":"c","contextId":"c","status":{"state":"completed"},"history":[%s]}`, strings.Join(all[:4], ","))
+		if a := w.post("/api/tasks", body); a.Status != 200 {
+			t.Errorf("an effective history: %d %s", a.Status, a.Body)
+		}
+		if got := words(w.saved()); got != firstTurn+" || user: say Two | agent: Two" {
+			t.Errorf("got %s", got)
+		}
+		a := w.do("PUT", "/api/sessions/c/effective_history", "["+strings.Join(all[:2], ",")+"]")
+		if got := words(w.saved()); a.Status != 200 || got != firstTurn {
+			t.Errorf("got %d and %s", a.Status, got)
+		}
+		if after := len(w.log()); after != before+2 { // the rewinds; nothing was removed
+			t.Errorf("the log has %d events, and had %d", after, before)
+		}
+	})
+}
+
+// Everything that the page of kagent does works at its paths, with the namespace of the
+// agent: a turn, the invocation of each message, a rewind in a stream, and the tasks after
+// a reload.
+func TestPathsWithANamespace(t *testing.T) {
+	for _, path := range []string{"/api/a2a/ns/bot", "/a2a/ns/bot", "/api/a2a/default/bot", "/a2a/default/bot/"} {
+		inBubble(t, a2a.Options{Policy: a2a.PerSession}, func(w *world) {
+			send := func(params string) *answer {
+				return w.post(path, `{"jsonrpc":"2.0","id":1,"method":"message/stream","params":`+params+`}`)
+			}
+			send(message03("m1", "say One", ""))
+			a := send(message03("m2", "say Two", ""))
+			first := a.taskIn(string(a.frames[0].Data))
+			invocation, _ := first.History[2].Metadata["kagent_invocation_id"].(string)
+			back := send(rewindTo("r", invocation)).task()
+			if got := back.words(); got != firstTurn || back.ID != "c" {
+				t.Errorf("%s: the rewind: %s %s", path, back.ID, got)
+			}
+			if got := words(w.saved()); got != firstTurn {
+				t.Errorf("%s: after a reload: %s", path, got)
+			}
+			app, _ := back.Metadata["kagent_app_name"].(string)
+			if want := map[bool]string{true: "ns.bot", false: "bot"}[strings.Contains(path, "ns/")]; app != want {
+				t.Errorf("%s: the agent is %q, want %q", path, app, want)
+			}
+		})
+	}
+}

@@ -13,6 +13,7 @@ import (
 	sdk "github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/a2a03"
 	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/view"
 )
@@ -48,6 +49,13 @@ func (c *call) list(ctx context.Context, q *sdk.ListTasksRequest) (*sdk.ListTask
 	}
 	if q.HistoryLength != nil && *q.HistoryLength < 0 {
 		return nil, bad("historyLength is %d; it is 0 or more", *q.HistoryLength)
+	}
+	if q.Status != sdk.TaskStateUnspecified {
+		state, ok := a2a03.StateToV1(string(q.Status))
+		if !ok {
+			return nil, bad("there is no state %.40q of a task", q.Status)
+		}
+		q.Status = state
 	}
 	after, err := parseToken(q.PageToken)
 	if err != nil {

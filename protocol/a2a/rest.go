@@ -2,8 +2,10 @@ package a2a
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -35,50 +37,54 @@ func (c *call) serveREST(rest string) {
 	}
 }
 
+// A restPath is what a path of the REST form names.
+type restPath struct{ task, config string }
+
 // routeREST finds the request that a path stands for. The id of a task and what to do
 // with it are divided by a colon.
 func (c *call) routeREST(rest string) error {
-	what, id, below, ok := "", "", "", false
-	if below, ok = strings.CutPrefix(rest, "tasks/"); ok {
-		id, below, _ = strings.Cut(below, "/")
-		if i := strings.LastIndexByte(id, ':'); i >= 0 && isAction(id[i:]) {
-			id, what = id[:i], id[i:]
+	what, p := rest, restPath{}
+	if below, ok := strings.CutPrefix(rest, "tasks/"); ok {
+		what = "tasks/{id}"
+		p.task, below, ok = strings.Cut(below, "/")
+		if i := strings.LastIndexByte(p.task, ':'); i >= 0 && isAction(p.task[i:]) {
+			what += p.task[i:]
+			p.task = p.task[:i]
 		}
-		what = "tasks/{id}" + what
-		if below != "" {
+		if ok {
+			below, p.config, ok = strings.Cut(below, "/")
 			what += "/" + below
 		}
-	} else {
-		what = rest
-	}
-	route, known := restRoutes[what]
-	if !known {
-		return problem.NoSuchPath(c.r.URL.Path)
-	}
-	for _, m := range route.methods {
-		if m == c.r.Method {
-			return route.serve(c, id)
+		if ok {
+			what += "/{config}"
 		}
 	}
-	return problem.MethodNotAllowed(c.w, c.r, route.methods...)
+	route, known := restRoutes[what]
+	if !known || strings.Contains(p.config, "/") {
+		return problem.NoSuchPath(c.r.URL.Path)
+	}
+	if serve, ok := route[c.r.Method]; ok {
+		return serve(c, p)
+	}
+	return problem.MethodNotAllowed(c.w, c.r, slices.Sorted(maps.Keys(route))...)
 }
 
 func isAction(s string) bool { return s == ":cancel" || s == ":subscribe" }
 
-// A restRoute serves a path of the REST form. id is the id of the task in the path.
-type restRoute struct {
-	methods []string
-	serve   func(c *call, id string) error
-}
+// A restRoute has what serves a path of the REST form, by the methods.
+type restRoute map[string]func(c *call, p restPath) error
 
 var restRoutes = map[string]restRoute{
-	"message:send":         {[]string{http.MethodPost}, (*call).restSend},
-	"message:stream":       {[]string{http.MethodPost}, (*call).restStream},
-	"tasks":                {[]string{http.MethodGet}, (*call).restList},
-	"tasks/{id}":           {[]string{http.MethodGet}, (*call).restGet},
-	"tasks/{id}:cancel":    {[]string{http.MethodPost}, (*call).restCancel},
-	"tasks/{id}:subscribe": {[]string{http.MethodGet, http.MethodPost}, (*call).restSubscribe},
-	"extendedAgentCard":    {[]string{http.MethodGet}, (*call).restCard},
+	"message:send":         {http.MethodPost: (*call).restSend},
+	"message:stream":       {http.MethodPost: (*call).restStream},
+	"tasks":                {http.MethodGet: (*call).restList},
+	"tasks/{id}":           {http.MethodGet: (*call).restGet},
+	"tasks/{id}:cancel":    {http.MethodPost: (*call).restCancel},
+	"tasks/{id}:subscribe": {http.MethodGet: (*call).restSubscribe, http.MethodPost: (*call).restSubscribe},
+	"extendedAgentCard":    {http.MethodGet: (*call).restCard},
+
+	"tasks/{id}/pushNotificationConfigs":          {http.MethodGet: (*call).restListPush, http.MethodPost: (*call).restSetPush},
+	"tasks/{id}/pushNotificationConfigs/{config}": {http.MethodGet: (*call).restGetPush, http.MethodDelete: (*call).restDeletePush},
 }
 
 // failREST answers with an error in the REST form.
@@ -102,7 +108,7 @@ func (c *call) restMessage() (*sdk.SendMessageRequest, error) {
 	return c.decodeSend(body)
 }
 
-func (c *call) restSend(string) error {
+func (c *call) restSend(restPath) error {
 	in, err := c.restMessage()
 	if err != nil {
 		return err
@@ -114,7 +120,7 @@ func (c *call) restSend(string) error {
 	return c.writeREST(c.version.encode(t, true))
 }
 
-func (c *call) restStream(string) error {
+func (c *call) restStream(restPath) error {
 	in, err := c.restMessage()
 	if err != nil {
 		return err
@@ -130,29 +136,29 @@ func (c *call) restStream(string) error {
 // bare is the envelope of the REST form, which has none.
 func bare(result []byte) []byte { return result }
 
-func (c *call) restGet(id string) error {
+func (c *call) restGet(p restPath) error {
 	q := restQuery{Values: c.r.URL.Query()}
 	length := q.number("historyLength")
 	if q.err != nil {
 		return q.err
 	}
-	t, err := c.get(c.r.Context(), id, length)
+	t, err := c.get(c.r.Context(), p.task, length)
 	if err != nil {
 		return err
 	}
 	return c.writeREST(c.version.encodeTask(t))
 }
 
-func (c *call) restCancel(id string) error {
-	t, err := c.cancel(c.r.Context(), id)
+func (c *call) restCancel(p restPath) error {
+	t, err := c.cancel(c.r.Context(), p.task)
 	if err != nil {
 		return err
 	}
 	return c.writeREST(c.version.encodeTask(t))
 }
 
-func (c *call) restSubscribe(id string) error {
-	f, at, err := c.subscribe(id)
+func (c *call) restSubscribe(p restPath) error {
+	f, at, err := c.subscribe(p.task)
 	if err != nil {
 		return err
 	}
@@ -160,14 +166,14 @@ func (c *call) restSubscribe(id string) error {
 	return nil
 }
 
-func (c *call) restCard(string) error {
+func (c *call) restCard(restPath) error {
 	return c.writeREST(encodeJSON(c.cardOf(c.agent, c.base, true)))
 }
 
-func (c *call) restList(string) error {
+func (c *call) restList(restPath) error {
 	q := restQuery{Values: c.r.URL.Query()}
 	in := sdk.ListTasksRequest{
-		ContextID: q.Get("contextId"), Status: sdk.TaskState(q.Get("status")), PageToken: q.Get("pageToken"),
+		ContextID: q.Get("contextId"), Status: q.state("status"), PageToken: q.Get("pageToken"),
 		HistoryLength: q.number("historyLength"), IncludeArtifacts: q.flag("includeArtifacts"), StatusTimestampAfter: q.time("statusTimestampAfter"),
 	}
 	if n := q.number("pageSize"); n != nil {
@@ -217,6 +223,14 @@ func (q *restQuery) flag(name string) bool {
 		q.fail(name, "true or false")
 	}
 	return false
+}
+
+// state leaves a state that does not exist to [call.list].
+func (q *restQuery) state(name string) sdk.TaskState {
+	if s := q.Get(name); s != "TASK_STATE_UNSPECIFIED" {
+		return sdk.TaskState(s)
+	}
+	return sdk.TaskStateUnspecified
 }
 
 func (q *restQuery) time(name string) *time.Time {

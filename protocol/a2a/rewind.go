@@ -22,7 +22,7 @@ func (c *call) rewind(ctx context.Context, m *sdk.Message, before string) (sent,
 		return c.refusedRewind(ctx, m.ContextID, err)
 	}
 	f, err := c.rewound(ctx, c.refOf(done.Session, done.Marker), done.Offset+1)
-	return sent{fold: f, from: done.Offset + 1, whole: true}, err
+	return sent{fold: f, from: done.Offset + 1, began: done.Offset + 1, whole: true}, err
 }
 
 func (c *call) rewindSession(ctx context.Context, session, before string) (api.Rewound, error) {
@@ -63,5 +63,5 @@ func (c *call) refusedRewind(ctx context.Context, session string, err error) (se
 	said := failure{message: e.Message, hint: e.Hint}
 	f.state = sdk.TaskStateFailed
 	f.last = f.message(&tapedeck.Event{}, sdk.MessageRoleAgent, r.id()+divider+"error", sdk.NewTextPart(said.sentence()))
-	return sent{fold: f, from: f.through + 1, whole: true}, nil
+	return sent{fold: f, from: f.through + 1, whole: true, refused: true}, nil
 }

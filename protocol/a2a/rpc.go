@@ -3,6 +3,7 @@ package a2a
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"net/http"
 
 	sdk "github.com/a2aproject/a2a-go/v2/a2a"
@@ -17,6 +18,8 @@ type rpcRequest struct {
 	ID      json.RawMessage `json:"id"`
 	Method  string          `json:"method"`
 	Params  json.RawMessage `json:"params"`
+
+	notification bool // it has no id, so it gets no answer
 }
 
 // A method carries out a request. It returns the result, or it has answered with a
@@ -30,16 +33,16 @@ var methods = map[version]map[string]method{
 		"ListTasks": (*call).rpcList, "CancelTask": (*call).rpcCancel, "SubscribeToTask": (*call).rpcSubscribe,
 		"GetExtendedAgentCard": (*call).rpcCard,
 
-		"CreateTaskPushNotificationConfig": (*call).rpcPush, "GetTaskPushNotificationConfig": (*call).rpcPush,
-		"ListTaskPushNotificationConfigs": (*call).rpcPush, "DeleteTaskPushNotificationConfig": (*call).rpcPush,
+		"CreateTaskPushNotificationConfig": pushing((*call).rpcSetPush), "GetTaskPushNotificationConfig": pushing((*call).rpcGetPush),
+		"ListTaskPushNotificationConfigs": pushing((*call).rpcListPush), "DeleteTaskPushNotificationConfig": pushing((*call).rpcDeletePush),
 	},
 	v03: {
 		"message/send": (*call).rpcSend, "message/stream": (*call).rpcStream, "tasks/get": (*call).rpcGet,
 		"tasks/list": (*call).rpcList, "tasks/cancel": (*call).rpcCancel, "tasks/resubscribe": (*call).rpcSubscribe,
 		"agent/getAuthenticatedExtendedCard": (*call).rpcCard,
 
-		"tasks/pushNotificationConfig/set": (*call).rpcPush, "tasks/pushNotificationConfig/get": (*call).rpcPush,
-		"tasks/pushNotificationConfig/list": (*call).rpcPush, "tasks/pushNotificationConfig/delete": (*call).rpcPush,
+		"tasks/pushNotificationConfig/set": pushing((*call).rpcSetPush), "tasks/pushNotificationConfig/get": pushing((*call).rpcGetPush),
+		"tasks/pushNotificationConfig/list": pushing((*call).rpcListPush), "tasks/pushNotificationConfig/delete": pushing((*call).rpcDeletePush),
 	},
 }
 
@@ -53,6 +56,8 @@ func (c *call) serveRPC() {
 	result, streamed, err := c.carryOut(&q)
 	switch {
 	case streamed:
+	case q.notification:
+		c.w.WriteHeader(http.StatusNoContent)
 	case err != nil:
 		f := c.failure(err)
 		body := encodeJSON(f.rpc(c.version))
@@ -60,9 +65,13 @@ func (c *call) serveRPC() {
 			c.sendOnly("", envelope(q.ID, "error", body))
 			return
 		}
-		c.writeRPC(q.ID, "error", body)
+		status := http.StatusOK
+		if own := (*faultError)(nil); errors.As(err, &own) && own.status != 0 {
+			status = own.status
+		}
+		c.writeRPC(status, q.ID, "error", body)
 	default:
-		c.writeRPC(q.ID, "result", result)
+		c.writeRPC(http.StatusOK, q.ID, "result", result)
 	}
 }
 
@@ -78,6 +87,25 @@ func (c *call) carryOut(q *rpcRequest) (json.RawMessage, bool, error) {
 	m, ok := methods[c.version][q.Method]
 	if !ok {
 		return nil, false, c.noMethod(q.Method)
+	}
+	if q.notification {
+		return c.obey(m, q)
+	}
+	return m(c, q)
+}
+
+// obey carries out a request that gets no answer. A message does not wait for the agent,
+// and nobody follows a stream.
+func (c *call) obey(m method, q *rpcRequest) (json.RawMessage, bool, error) {
+	switch q.Method {
+	case "SendMessage", "SendStreamingMessage", "message/send", "message/stream":
+		in, err := c.decodeSend(q.Params)
+		if err == nil {
+			_, err = c.send(c.r.Context(), in)
+		}
+		return nil, false, err
+	case "SubscribeToTask", "tasks/resubscribe":
+		return nil, false, nil
 	}
 	return m(c, q)
 }
@@ -113,6 +141,7 @@ func (c *call) decodeRequest(q *rpcRequest) error {
 		q.dropID()
 		return bad("the body is not a request of JSON-RPC: %s", plain(err))
 	}
+	absent := len(q.ID) == 0
 	switch {
 	case q.dropID():
 		return bad("the id of the request is not a string or a number")
@@ -123,6 +152,7 @@ func (c *call) decodeRequest(q *rpcRequest) error {
 	case len(q.Params) > 0 && q.Params[0] != '{' && string(q.Params) != "null":
 		return invalidParams.of(tapedeck.Errorf(tapedeck.Invalid, "the member params is not an object"))
 	}
+	q.notification = absent
 	return nil
 }
 
@@ -149,9 +179,9 @@ func envelope(id json.RawMessage, member string, value []byte) []byte {
 	return append(append(b, value...), '}')
 }
 
-func (c *call) writeRPC(id json.RawMessage, member string, value []byte) {
+func (c *call) writeRPC(status int, id json.RawMessage, member string, value []byte) {
 	c.w.Header().Set("Cache-Control", "no-store")
-	httpapi.WriteBytes(c.w, http.StatusOK, envelope(id, member, value))
+	httpapi.WriteBytes(c.w, status, envelope(id, member, value))
 }
 
 func (c *call) rpcSend(q *rpcRequest) (json.RawMessage, bool, error) {
@@ -240,6 +270,3 @@ func (c *call) rpcSubscribe(q *rpcRequest) (json.RawMessage, bool, error) {
 func (c *call) rpcCard(*rpcRequest) (json.RawMessage, bool, error) {
 	return encodeJSON(c.cardOf(c.agent, c.base, true)), false, nil
 }
-
-// rpcPush refuses push notifications, with the code that clients know.
-func (c *call) rpcPush(*rpcRequest) (json.RawMessage, bool, error) { return nil, false, noPush() }

@@ -14,17 +14,32 @@ import (
 // A sent is what a message has led to: a task as of an offset. If whole, nothing
 // follows.
 type sent struct {
-	fold  *fold
-	from  int64 // its updates are from this offset on
-	whole bool
+	fold    *fold
+	from    int64 // its updates are from this offset on
+	began   int64 // those that the message has led to are from this offset on
+	whole   bool
+	refused bool // the task is not stored
 }
 
-// send carries out a message: it rewinds, answers a question of the agent, or gives the
-// agent a task.
+// send carries out a message, and sets the push notification config that came with it.
 func (c *call) send(ctx context.Context, in *sdk.SendMessageRequest) (sent, error) {
 	if err := checkMessage(in); err != nil {
 		return sent{}, err
 	}
+	if in.Config != nil && in.Config.PushConfig != nil {
+		if err := c.checkPush(in.Config.PushConfig); err != nil {
+			return sent{}, err
+		}
+	}
+	s, err := c.carryOutMessage(ctx, in)
+	if err == nil {
+		err = c.setPushOf(ctx, in, &s)
+	}
+	return s, err
+}
+
+// carryOutMessage rewinds, answers a question of the agent, or gives the agent a task.
+func (c *call) carryOutMessage(ctx context.Context, in *sdk.SendMessageRequest) (sent, error) {
 	if err := c.settleIDs(in.Message); err != nil {
 		return sent{}, err
 	}
@@ -106,7 +121,7 @@ func (c *call) answerQuestion(ctx context.Context, f *fold, m *sdk.Message, text
 		return sent{}, err
 	}
 	f, err = c.load(ctx, f.ref, done.Offset+1)
-	return sent{fold: f, from: done.Offset + 1}, err
+	return sent{fold: f, from: done.Offset + 1, began: done.Offset + 1}, err
 }
 
 // choose returns the id of the option that a message names: the member "option" of a
@@ -163,7 +178,7 @@ func (c *call) start(ctx context.Context, in *sdk.SendMessageRequest, text strin
 	if err != nil {
 		return sent{}, err
 	}
-	return sent{fold: f, from: at, whole: s.Repeated && f.rests()}, nil
+	return sent{fold: f, from: at, began: s.Offset + 1, whole: s.Repeated && f.rests()}, nil
 }
 
 // startFault gives an error of a start its code. A session that cannot take the message

@@ -26,7 +26,7 @@ func (r ref) id() string {
 }
 
 // parseRef reads the id of a task.
-func (h *handler) parseRef(id string) (ref, error) {
+func (h *Handler) parseRef(id string) (ref, error) {
 	session, invocation, run := strings.Cut(id, divider)
 	switch {
 	case tapedeck.CheckID("the task", session) != nil,
@@ -38,7 +38,7 @@ func (h *handler) parseRef(id string) (ref, error) {
 }
 
 // refOf returns the task of an invocation.
-func (h *handler) refOf(session, invocation string) ref {
+func (h *Handler) refOf(session, invocation string) ref {
 	if h.Policy == PerSession {
 		return ref{session: session}
 	}

@@ -12,9 +12,9 @@ import (
 type sendParams03 struct {
 	Message *a2a03.Message `json:"message"`
 	Config  *struct {
-		Blocking *bool `json:"blocking"`
-		History  *int  `json:"historyLength"`
-		Push     any   `json:"pushNotificationConfig"`
+		Blocking *bool             `json:"blocking"`
+		History  *int              `json:"historyLength"`
+		Push     *a2a03.PushConfig `json:"pushNotificationConfig"`
 	} `json:"configuration"`
 	Metadata map[string]any `json:"metadata"`
 }
@@ -25,7 +25,7 @@ func (p *sendParams03) request() (*sdk.SendMessageRequest, error) {
 	if c := p.Config; c != nil {
 		out.Config = &sdk.SendMessageConfig{HistoryLength: c.History, ReturnImmediately: c.Blocking != nil && !*c.Blocking}
 		if c.Push != nil {
-			out.Config.PushConfig = &sdk.PushConfig{}
+			out.Config.PushConfig = c.Push.ToV1()
 		}
 	}
 	m := p.Message

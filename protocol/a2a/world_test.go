@@ -20,6 +20,7 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/projection"
 	"github.com/tapedeck/tapedeck/protocol/a2a"
+	"github.com/tapedeck/tapedeck/protocol/a2a/push"
 	"github.com/tapedeck/tapedeck/store/memory"
 )
 
@@ -27,8 +28,13 @@ import (
 // what their task says, see [obey].
 type world struct {
 	*testing.T
-	hub    *hub.Hub
-	engine *engine.Engine
+	hub      *hub.Hub
+	store    *memory.Store
+	engine   *engine.Engine
+	views    *projection.Projections
+	receiver *receiver // of push notifications
+	folder   string    // the data folder
+	end      func()    // ends the handler
 	http.Handler
 }
 
@@ -36,7 +42,8 @@ type world struct {
 func inBubble(t *testing.T, o a2a.Options, test func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{T: t, hub: hub.New(memory.New(memory.Options{}))}
+		m := memory.New(memory.Options{})
+		w := &world{T: t, hub: hub.New(m), store: m, receiver: new(receiver), folder: t.TempDir(), end: func() {}}
 		w.start(o)
 		defer w.stop()
 		test(w)
@@ -45,18 +52,29 @@ func inBubble(t *testing.T, o a2a.Options, test func(w *world)) {
 
 // start starts an engine and a handler on the log.
 func (w *world) start(o a2a.Options) {
-	views := projection.New(projection.Options{Store: w.hub})
-	w.hub.Observe(views.Observer())
+	w.views = projection.New(projection.Options{Store: w.hub})
+	w.hub.Observe(w.views.Observer())
 	var agents []engine.Agent
 	for _, name := range []string{"bot", "other", "ns.bot"} {
 		agents = append(agents, engine.Agent{Agent: tapedeck.Agent{Name: name, Kind: "go"}, Runner: tapedeck.RunnerFunc(obey)})
 	}
-	w.engine = engine.New(engine.Options{Store: w.hub, Views: views, Agents: agents})
-	o.Sessions, o.Verbs, o.Views = w.hub, w.engine, views
-	w.Handler = a2a.New(o)
+	w.engine = engine.New(engine.Options{Store: w.hub, Views: w.views, Agents: agents})
+	o.Sessions, o.Verbs, o.Views = w.hub, w.engine, w.views
+	w.end()
+	o.Push = &push.Options{Store: w.store.PushConfigs(), Sessions: w.hub, Folder: w.folder, Transport: w.receiver}
+	h := a2a.New(o)
+	w.Handler = h
+	w.hub.Observe(h.Observer())
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() { h.Run(ctx); close(ended) }()
+	w.end = func() { cancel(); <-ended }
 }
 
-func (w *world) stop() { _ = w.engine.Shutdown(context.Background()) }
+func (w *world) stop() {
+	_ = w.engine.Shutdown(context.Background())
+	w.end()
+}
 
 // obey is an agent that carries out the commands of its task, one a line.
 func obey(ctx context.Context, in tapedeck.Invocation) iter.Seq2[tapedeck.Event, error] {
@@ -123,6 +141,9 @@ func (w *world) post(path, body string, headers ...string) *answer {
 func (w *world) do(method, path, body string, headers ...string) *answer {
 	w.Helper()
 	r := httptest.NewRequestWithContext(w.Context(), method, path, strings.NewReader(body))
+	if method != http.MethodGet {
+		r.Header.Set("Content-Type", "application/json")
+	}
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}

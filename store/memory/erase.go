@@ -49,9 +49,13 @@ func (m *Store) erase(ctx context.Context, e *tapedeck.Erasure) (tapedeck.Erased
 	if err != nil {
 		return tapedeck.Erased{}, err
 	}
+	all := store.ErasesAll(e, &l.Session) // before the receipt is appended
 	done, err := m.write(l, &tapedeck.Append{Session: e.Session, Events: events, Check: e.Check}, drafts, now, true)
 	if err != nil {
 		return tapedeck.Erased{}, err
+	}
+	if all {
+		delete(m.pushes, l.Gen)
 	}
 	done.Closed = l.Closed
 	return tapedeck.Erased{Appended: done, Forks: m.replace(l, blank)}, nil

@@ -37,6 +37,8 @@ type Store struct {
 	subscriptions map[string][]byte          // their states by id
 	acks          map[string]map[int64]int64 // what subscriptions have acknowledged, by their id and the Gen of the session
 
+	pushes map[int64][]*pushConfig // the push notification configs, by the Gen of their session
+
 	observers store.Observers
 	running   context.Context // until Close
 	stop      context.CancelFunc
@@ -49,7 +51,7 @@ func New(o Options) *Store {
 	m := &Store{
 		now: o.Now, fail: o.FailCommit,
 		sessions: map[string]*log{}, mortal: map[*log]struct{}{},
-		subscriptions: map[string][]byte{}, acks: map[string]map[int64]int64{},
+		subscriptions: map[string][]byte{}, acks: map[string]map[int64]int64{}, pushes: map[int64][]*pushConfig{},
 	}
 	m.running, m.stop = context.WithCancel(context.Background())
 	if m.now == nil {
@@ -184,6 +186,7 @@ func (m *Store) remove(l *log) {
 	for _, acks := range m.acks {
 		delete(acks, l.Gen)
 	}
+	delete(m.pushes, l.Gen)
 	for l != nil && l.gone && l.forks == 0 {
 		delete(m.sessions, l.ID)
 		if i, ok := m.position(l.Gen); ok {

@@ -19,6 +19,10 @@ func TestSubscriptions(t *testing.T) {
 	storetest.RunSubscriptions(t, open, func(s tapedeck.Store) storetest.Subscriptions { return s.(*memory.Store).Subscriptions() })
 }
 
+func TestPushConfigs(t *testing.T) {
+	storetest.RunPushConfigs(t, open, func(s tapedeck.Store) storetest.PushConfigs { return s.(*memory.Store).PushConfigs() })
+}
+
 func open(testing.TB) storetest.Store {
 	var fail atomic.Bool
 	clock := storetest.NewClock()

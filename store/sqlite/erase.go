@@ -76,6 +76,11 @@ func (t *erasing) do(w *writer) error {
 			return err
 		}
 	}
+	if store.ErasesAll(&t.Erasure, &st.Session) {
+		if err := w.conn.exec(sqlDropPushConfigs, st.Gen); err != nil {
+			return err
+		}
+	}
 	return t.append(w, st)
 }
 

@@ -100,8 +100,10 @@ func (w *writer) remove(st *state) error {
 		st.gone, st.notify = true, true
 		st.producers, st.records = nil, nil
 		w.mark(st)
-		if err := w.conn.exec(sqlDropAcksOfSession, st.Gen); err != nil {
-			return err
+		for _, statement := range [...]string{sqlDropAcksOfSession, sqlDropPushConfigs} {
+			if err := w.conn.exec(statement, st.Gen); err != nil {
+				return err
+			}
 		}
 	}
 	if st.forks > 0 {

@@ -35,6 +35,10 @@ func TestSubscriptions(t *testing.T) {
 	storetest.RunSubscriptions(t, suite(sqlite.Options{}, 8192), func(s tapedeck.Store) storetest.Subscriptions { return s.(*sqlite.Store).Subscriptions() })
 }
 
+func TestPushConfigs(t *testing.T) {
+	storetest.RunPushConfigs(t, suite(sqlite.Options{}, 8192), func(s tapedeck.Store) storetest.PushConfigs { return s.(*sqlite.Store).PushConfigs() })
+}
+
 func suite(o sqlite.Options, fresh int) func(testing.TB) storetest.Store {
 	return func(t testing.TB) storetest.Store {
 		dir, clock, o := t.TempDir(), storetest.NewClock(), o

@@ -26,7 +26,7 @@ const (
 // All returns the state of every subscription, by its id.
 func (x *Subscriptions) All(ctx context.Context) (map[string][]byte, error) {
 	out := map[string][]byte{}
-	err := x.read(ctx, func(c *conn) error {
+	err := x.store.read(ctx, func(c *conn) error {
 		return c.query(func(row []driver.Value) error {
 			out[text(row[0])] = []byte(text(row[1]))
 			return nil
@@ -39,19 +39,19 @@ func (x *Subscriptions) All(ctx context.Context) (map[string][]byte, error) {
 // sessions, by their Gen: both or neither. A nil state stays as it is. Sessions that
 // do not exist are left out.
 func (x *Subscriptions) Put(ctx context.Context, id string, state []byte, acked map[int64]int64) error {
-	return x.submit(ctx, &putSubscription{id, state, acked}, len(state)+rowSize+64*len(acked))
+	return x.store.submit(ctx, &putSubscription{id, state, acked}, len(state)+rowSize+64*len(acked))
 }
 
 // Delete removes a subscription and everything that it has acknowledged. It is no
 // error if there is none.
 func (x *Subscriptions) Delete(ctx context.Context, id string) error {
-	return x.submit(ctx, dropSubscription(id), rowSize)
+	return x.store.submit(ctx, dropSubscription(id), rowSize)
 }
 
 // Acked returns up to which offset a subscription has acknowledged a session, and
 // whether it has.
 func (x *Subscriptions) Acked(ctx context.Context, id string, gen int64) (acked int64, ok bool, err error) {
-	err = x.read(ctx, func(c *conn) error {
+	err = x.store.read(ctx, func(c *conn) error {
 		return c.query(func(row []driver.Value) error {
 			acked, ok = integer(row[0]), true
 			return errStop
@@ -63,7 +63,7 @@ func (x *Subscriptions) Acked(ctx context.Context, id string, gen int64) (acked 
 // Acks calls each for every session that a subscription has acknowledged. each must
 // not call the store.
 func (x *Subscriptions) Acks(ctx context.Context, id string, each func(session string, gen, acked int64)) error {
-	return x.read(ctx, func(c *conn) error {
+	return x.store.read(ctx, func(c *conn) error {
 		return c.query(func(row []driver.Value) error {
 			each(text(row[0]), integer(row[1]), integer(row[2]))
 			return ctx.Err()
@@ -71,18 +71,20 @@ func (x *Subscriptions) Acks(ctx context.Context, id string, each func(session s
 	})
 }
 
-func (x *Subscriptions) read(ctx context.Context, f func(*conn) error) error {
+// read reads with a connection of a reader.
+func (s *Store) read(ctx context.Context, f func(*conn) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return x.store.readers.use(ctx, f)
+	return s.readers.use(ctx, f)
 }
 
-func (x *Subscriptions) submit(ctx context.Context, t task, size int) error {
+// submit gives the writer a task that no cancel interrupts.
+func (s *Store) submit(ctx context.Context, t task, size int) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return x.store.writer.submit(ctx, t, size)
+	return s.writer.submit(ctx, t, size)
 }
 
 // A putSubscription is the task of a Put.

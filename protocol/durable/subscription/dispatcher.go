@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/webhook"
 )
 
 // Options configure a dispatcher. Log and Store are required.
@@ -71,7 +72,7 @@ type Store interface {
 type Dispatcher struct {
 	options Options
 	keys    *keyring
-	client  *sender
+	client  *webhook.Client
 
 	active  atomic.Bool   // there may be subscriptions; false: commits are not looked at
 	changed chan struct{} // has an element when Run should look at dirty
@@ -134,7 +135,7 @@ func New(o Options) *Dispatcher {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	d := &Dispatcher{
-		options: o, keys: keysIn(o.Folder, o.Now), client: newSender(o.Allow, o.Transport),
+		options: o, keys: keysIn(o.Folder, o.Now), client: webhook.New(o.Allow, o.Transport),
 		changed: make(chan struct{}, 1), ready: make(chan struct{}),
 		dirty: map[int64]*change{}, subs: map[string]*subscriber{}, wake: map[string]int{},
 	}
@@ -228,7 +229,7 @@ func (d *Dispatcher) finish() {
 	d.writing.Lock()   // a subscription that is being created starts its goroutine before, or not at all
 	d.writing.Unlock() //nolint:staticcheck // nothing is to be done with the lock
 	d.group.Wait()
-	d.client.close()
+	d.client.Close()
 }
 
 // pause waits. It reports false if ctx ends.

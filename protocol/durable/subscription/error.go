@@ -74,6 +74,15 @@ func errNoSubscription(id string) *failure {
 	return failed(codeNotFound, "there is no subscription %.128q", id).hint("PUT it first")
 }
 
+// checkURL refuses the URL of a webhook that no request would be sent to.
+func (d *Dispatcher) checkURL(url string) error {
+	var e *tapedeck.Error
+	if err := d.client.Check(url); errors.As(err, &e) {
+		return failed(codeURL, "%s", e.Message).hint("%s", e.Hint)
+	}
+	return nil
+}
+
 // fail answers with an error.
 func (d *Dispatcher) fail(w http.ResponseWriter, r *http.Request, err error) {
 	f := d.explain(r, err)

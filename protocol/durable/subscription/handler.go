@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/webhook"
 )
 
 // root is the path of the requests for subscriptions.
@@ -248,7 +249,7 @@ func (d *Dispatcher) base(r *http.Request) (string, error) {
 		scheme = "https"
 	}
 	u, err := url.Parse(scheme + "://" + r.Host)
-	if err != nil || u.Host != r.Host || !isHost(u.Hostname()) || u.User != nil {
+	if err != nil || u.Host != r.Host || !webhook.IsHost(u.Hostname()) || u.User != nil {
 		return "", invalid("the Host header is not valid")
 	}
 	return scheme + "://" + r.Host, nil
@@ -257,7 +258,7 @@ func (d *Dispatcher) base(r *http.Request) (string, error) {
 // PublicURL returns a URL for [Options.PublicURL]. The error says what is wrong with it.
 func PublicURL(s string) (string, error) {
 	u, err := url.Parse(s)
-	if err != nil || u.Scheme != "https" && u.Scheme != "http" || !isHost(u.Hostname()) || !isPort(u.Port()) ||
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || !webhook.IsHost(u.Hostname()) || !webhook.IsPort(u.Port()) ||
 		u.User != nil || u.RawQuery != "" || u.Fragment != "" || strings.Trim(u.Path, "/") != "" {
 		return "", tapedeck.Errorf(tapedeck.Invalid, "the public URL is written as https://deck.example, not %.200q", s)
 	}

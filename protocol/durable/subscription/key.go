@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/keyfile"
 )
 
 // KeyFile is the name of the file in the data folder that has the keys.
@@ -168,30 +169,5 @@ func (r *keyring) save(keys []key) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(r.file), KeyFile+".*") // only its owner can read it
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(b, '\n'))
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), r.file)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-		return err
-	}
-	syncFolder(filepath.Dir(r.file))
-	return nil
-}
-
-// syncFolder writes the name of a new file to the disk. Some systems cannot; there the
-// name may be lost in a crash, and a new key is created.
-func syncFolder(dir string) {
-	if f, err := os.Open(dir); err == nil {
-		_ = f.Sync()
-		_ = f.Close()
-	}
+	return keyfile.Write(r.file, append(b, '\n'))
 }

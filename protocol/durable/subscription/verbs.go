@@ -18,7 +18,7 @@ func (d *Dispatcher) put(ctx context.Context, id string, c config, base string) 
 		return nil, false, err
 	}
 	if c.Type == typeWebhook {
-		if err := d.client.checkURL(c.URL); err != nil {
+		if err := d.checkURL(c.URL); err != nil {
 			return nil, false, err
 		}
 	}

@@ -2,10 +2,10 @@ package subscription
 
 import (
 	"context"
-	"math/rand/v2"
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/webhook"
 )
 
 // maxInWake is how many streams one wake tells of. The others are in the next one.
@@ -195,7 +195,7 @@ func (s *subscriber) announce(ctx context.Context, path string) {
 		return
 	}
 	if err != nil {
-		s.failed(ctx, "the wake stream cannot be written: "+reason(err))
+		s.failed(ctx, "the wake stream cannot be written: "+webhook.Reason(err))
 		return
 	}
 	s.succeeded(ctx)
@@ -235,18 +235,9 @@ func (s *subscriber) failed(ctx context.Context, why string) {
 	next.Wake = &w
 	next.Failures++
 	next.LastError = why
-	next.Next = s.d.options.Now().Add(backoff(next.Failures))
+	next.Next = s.d.options.Now().Add(webhook.Backoff(next.Failures))
 	s.d.options.Logger.Debug("a wake could not be delivered", "subscription", s.id, "attempt", next.Failures, "reason", why)
 	if err := s.save(ctx, &next, nil); err != nil {
 		s.state = next
 	}
-}
-
-// backoff returns how long to wait after a number of failures: a second, then twice as
-// long each time up to a minute, and up to a fifth more or less, so that many
-// subscriptions do not try at the same time.
-func backoff(failures int) time.Duration {
-	d := time.Second << min(max(failures-1, 0), 6)
-	d = min(d, time.Minute)
-	return d + time.Duration((rand.Float64()*0.4-0.2)*float64(d))
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/webhook"
 )
 
 // TestWebhook: a webhook that is done gets what is new, once and in order, and nothing
@@ -347,14 +348,14 @@ func TestExpiredStreams(t *testing.T) {
 func TestSlowWebhook(t *testing.T) {
 	bubble(t, func(w *world) {
 		ended := make(chan bool, 1)
-		w.d.client.tls = roundTripper(func(r *http.Request) (*http.Response, error) {
+		w.d.client = webhook.New(nil, roundTripper(func(r *http.Request) (*http.Response, error) {
 			if r.URL.Path == "/never" {
 				<-r.Context().Done()
 				ended <- true
 				return nil, r.Context().Err()
 			}
 			return w.RoundTrip(r)
-		})
+		}))
 		w.expect(201, "PUT", "/subscriptions/slow", "", `{"type":"webhook","webhook":{"url":"https://hook.example/never"},"pattern":"*","lease_ttl_ms":2000}`, nil)
 		w.hook("quick", `"pattern":"*"`)
 		began := time.Now()
@@ -383,12 +384,12 @@ func TestDeleteDuringDelivery(t *testing.T) {
 	bubble(t, func(w *world) {
 		var got notification
 		ended := make(chan struct{})
-		w.d.client.tls = roundTripper(func(r *http.Request) (*http.Response, error) {
+		w.d.client = webhook.New(nil, roundTripper(func(r *http.Request) (*http.Response, error) {
 			_ = json.NewDecoder(r.Body).Decode(&got)
 			<-r.Context().Done()
 			close(ended)
 			return nil, r.Context().Err()
-		})
+		}))
 		w.hook("s", `"pattern":"*"`)
 		w.stream("a", "1")
 		w.settle()
@@ -403,7 +404,7 @@ func TestDeleteDuringDelivery(t *testing.T) {
 			t.Errorf("the store has %v, %v", states, err)
 		}
 		w.refused(codeNotFound, "POST", "/subscriptions/s/callback", got.CallbackToken, done(got.Wake, 1, "a 1"))
-		w.d.client.tls = w
+		w.d.client = webhook.New(nil, w)
 		w.hook("s", `"pattern":"*"`)
 		w.refused(codeFenced, "POST", "/subscriptions/s/callback", got.CallbackToken, done(got.Wake, 1, "a 1"))
 		w.say("a", "2")
@@ -430,4 +431,16 @@ func TestFullDisk(t *testing.T) {
 		is(t, "again", w.told(), "a 0-1")
 		is(t, "acked", short(w.subscription("s").Streams[0].Acked), "1")
 	})
+}
+
+// TestSaysDone: only a JSON object with done says that a receiver is done.
+func TestSaysDone(t *testing.T) {
+	for answer, want := range map[string]bool{
+		`{"done":true}`: true, ` {"more":1,"done":true} `: true, `{"done":false}`: false, `{"done":"true"}`: false, `[{"done":true}]`: false,
+		"": false, "<html>done: true</html>": false, `{"done":true,"x":"` + strings.Repeat("x", webhook.MaxAnswer) + `"}`: false,
+	} {
+		if saysDone([]byte(answer)) != want {
+			t.Errorf("%.40s: not %t", answer, want)
+		}
+	}
 }

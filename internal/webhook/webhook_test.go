@@ -1,4 +1,4 @@
-package subscription
+package webhook
 
 import (
 	"context"
@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/tapedeck/tapedeck"
 )
 
 func TestPublicAddresses(t *testing.T) {
@@ -41,26 +43,25 @@ func prefixes(list ...string) []netip.Prefix {
 }
 
 func TestURLs(t *testing.T) {
-	strict, loose := newSender(nil, nil), newSender(prefixes("127.0.0.0/8", "10.1.0.0/16", "fd00::/8"), nil)
+	strict, loose := New(nil, nil), New(prefixes("127.0.0.0/8", "10.1.0.0/16", "fd00::/8"), nil)
 	both := func(url string) {
 		t.Helper()
-		if strict.checkURL(url) != nil || loose.checkURL(url) != nil {
-			t.Errorf("%s is refused: %v", url, strict.checkURL(url))
+		if strict.Check(url) != nil || loose.Check(url) != nil {
+			t.Errorf("%s is refused: %v", url, strict.Check(url))
 		}
 	}
 	neither := func(url string) {
 		t.Helper()
-		for _, s := range []*sender{strict, loose} {
-			var f *failure
-			if !errors.As(s.checkURL(url), &f) || f.Code != codeURL {
+		for _, s := range []*Client{strict, loose} {
+			if tapedeck.KindOf(s.Check(url)) != tapedeck.Invalid {
 				t.Errorf("%.100q is not refused", url)
 			}
 		}
 	}
 	onlyLoose := func(url string) {
 		t.Helper()
-		if strict.checkURL(url) == nil || loose.checkURL(url) != nil {
-			t.Errorf("%s: %v, %v", url, strict.checkURL(url), loose.checkURL(url))
+		if strict.Check(url) == nil || loose.Check(url) != nil {
+			t.Errorf("%s: %v, %v", url, strict.Check(url), loose.Check(url))
 		}
 	}
 	for _, u := range []string{"https://hook.example", "https://hook.example:8443/a?b=c", "https://1.1.1.1/x", "https://[2606:4700::1111]/x", "HTTPS://Hook.Example/"} {
@@ -70,7 +71,7 @@ func TestURLs(t *testing.T) {
 		"", "hook.example", "ftp://hook.example", "file:///etc/passwd", "gopher://hook.example", "https://", "https:///x", "https://user:pw@hook.example", "https://hook.example/#x",
 		"https://10.0.0.1/x", "http://10.0.0.1/x", "https://169.254.169.254/latest", "https://192.168.0.1", "https://[::1]", "https://[fe80::1%25eth0]/", "https://[::ffff:10.0.0.1]/",
 		"http://1.1.1.1/x", "https://0.0.0.0", "https://hook.example:0", "https://hook.example:99999", "https://hook.example:x", "https://ho ok", "https://ho\x00ok",
-		"https://hook.example/\n", "https://höök.example", "https://" + strings.Repeat("a", 300), "https://hook.example/" + strings.Repeat("a", maxURL),
+		"https://hook.example/\n", "https://höök.example", "https://" + strings.Repeat("a", 300), "https://hook.example/" + strings.Repeat("a", MaxURL),
 	} {
 		neither(u)
 	}
@@ -83,26 +84,27 @@ func TestURLs(t *testing.T) {
 }
 
 // sendTo sends a webhook over the network.
-func sendTo(t *testing.T, s *sender, url string) (bool, error) {
+func sendTo(t *testing.T, s *Client, url string) (string, error) {
 	t.Helper()
-	defer s.close()
+	defer s.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	return s.send(ctx, url, []byte("{}"), "signature")
+	answer, err := s.Post(ctx, url, http.Header{"X-Token": {"t"}}, []byte("{}"))
+	return string(answer), err
 }
 
 // TestAddressAtTheConnection: what counts is the address of the connection, whatever the
-// name was when the subscription was created.
+// name was when the URL was given.
 func TestAddressAtTheConnection(t *testing.T) {
 	var requests atomic.Int32
 	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		requests.Add(1)
-		fmt.Fprint(w, `{"done":true}`)
+		fmt.Fprint(w, "thanks")
 	})
 	plain, secure := httptest.NewServer(handler), httptest.NewTLSServer(handler)
 	defer plain.Close()
 	defer secure.Close()
-	for _, transport := range []http.RoundTripper{newSender(nil, nil).tls, newSender(nil, nil).plain} {
+	for _, transport := range []http.RoundTripper{New(nil, nil).tls, New(nil, nil).plain} {
 		if transport.(*http.Transport).Proxy != nil {
 			t.Error("a proxy would connect to any address")
 		}
@@ -113,20 +115,20 @@ func TestAddressAtTheConnection(t *testing.T) {
 			plain.URL, secure.URL, fmt.Sprintf("http://localhost:%d", port), fmt.Sprintf("http://[::ffff:127.0.0.1]:%d", port),
 			fmt.Sprintf("http://0.0.0.0:%d", port), strings.Replace(secure.URL, "127.0.0.1", "localhost", 1),
 		} {
-			if _, err := sendTo(t, newSender(allow, nil), url); err == nil {
+			if _, err := sendTo(t, New(allow, nil), url); err == nil {
 				t.Errorf("%s was reached", url)
 			}
 		}
 	}
-	if _, err := sendTo(t, newSender(nil, nil), fmt.Sprintf("http://localhost:%d", port)); reason(err) != errAddress.Error() {
-		t.Errorf("the reason is %q", reason(err))
+	if _, err := sendTo(t, New(nil, nil), fmt.Sprintf("http://localhost:%d", port)); Reason(err) != errAddress.Error() {
+		t.Errorf("the reason is %q", Reason(err))
 	}
 	if n := requests.Load(); n != 0 {
 		t.Errorf("%d requests arrived", n)
 	}
 	for _, url := range []string{plain.URL, fmt.Sprintf("http://localhost:%d", port)} {
-		if done, err := sendTo(t, newSender(prefixes("127.0.0.0/8"), nil), url); !done || err != nil {
-			t.Errorf("%s: %t, %v", url, done, err)
+		if answer, err := sendTo(t, New(prefixes("127.0.0.0/8"), nil), url); answer != "thanks" || err != nil {
+			t.Errorf("%s: %q, %v", url, answer, err)
 		}
 	}
 }
@@ -134,7 +136,7 @@ func TestAddressAtTheConnection(t *testing.T) {
 // TestPlainOnlyToAllowed: an allowed name that points to a public address gets no request
 // without encryption.
 func TestPlainOnlyToAllowed(t *testing.T) {
-	s := newSender(prefixes("127.0.0.0/8"), nil)
+	s := New(prefixes("127.0.0.0/8"), nil)
 	if _, err := sendTo(t, s, "http://1.1.1.1:80/"); !errors.Is(err, errAddress) {
 		t.Errorf("got %v", err)
 	}
@@ -150,20 +152,14 @@ func TestHostileReceivers(t *testing.T) {
 		mux.HandleFunc(fmt.Sprint("/", code), func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/secret", code) })
 	}
 	mux.HandleFunc("/404", http.NotFound)
-	mux.HandleFunc("/html", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>done: true</html>") })
-	mux.HandleFunc("/array", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `[{"done":true}]`) })
-	mux.HandleFunc("/text", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"done":"true"}`) })
-	mux.HandleFunc("/large", func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprint(w, `{"done":true,"x":"`+strings.Repeat("x", maxAnswer)+`"}`)
-	})
+	mux.HandleFunc("/large", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.Repeat("x", 2*MaxAnswer)) })
 	mux.HandleFunc("/endless", func(w http.ResponseWriter, r *http.Request) {
 		for r.Context().Err() == nil {
-			fmt.Fprint(w, `{"done":true}`)
+			fmt.Fprint(w, "on and on")
 		}
 	})
 	mux.HandleFunc("/header", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("X", strings.Repeat("x", 2*maxAnswerHeader))
-		fmt.Fprint(w, `{"done":true}`)
 	})
 	mux.HandleFunc("/silent", func(_ http.ResponseWriter, r *http.Request) {
 		select {
@@ -174,18 +170,20 @@ func TestHostileReceivers(t *testing.T) {
 	server := httptest.NewServer(mux)
 	defer server.Close()
 	defer close(stop)
-	s := newSender(prefixes("127.0.0.0/8"), nil)
-	for path, fails := range map[string]bool{
-		"/301": true, "/302": true, "/303": true, "/307": true, "/308": true, "/404": true, "/header": true,
-		"/html": false, "/array": false, "/text": false, "/large": false, "/endless": false,
-	} {
-		if done, err := sendTo(t, s, server.URL+path); done || (err != nil) != fails {
-			t.Errorf("%s: %t, %v", path, done, err)
+	s := New(prefixes("127.0.0.0/8"), nil)
+	for _, path := range []string{"/301", "/302", "/303", "/307", "/308", "/404", "/header"} {
+		if _, err := sendTo(t, s, server.URL+path); err == nil {
+			t.Errorf("%s is no failure", path)
+		}
+	}
+	for _, path := range []string{"/large", "/endless"} {
+		if answer, err := sendTo(t, s, server.URL+path); len(answer) != MaxAnswer+1 || err != nil {
+			t.Errorf("of %s %d bytes were read, %v", path, len(answer), err)
 		}
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, err := s.send(ctx, server.URL+"/silent", nil, "x"); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := s.Post(ctx, server.URL+"/silent", http.Header{}, nil); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a receiver without an answer: %v", err)
 	}
 	if len(reached) > 0 {
@@ -201,15 +199,16 @@ func TestReasons(t *testing.T) {
 	}
 	url := "http://" + l.Addr().String()
 	l.Close()
-	_, err = sendTo(t, newSender(prefixes("127.0.0.0/8"), nil), url)
-	if got := reason(err); got != "no connection could be made" {
+	_, err = sendTo(t, New(prefixes("127.0.0.0/8"), nil), url)
+	if got := Reason(err); got != "no connection could be made" {
 		t.Errorf("nobody listens: %q", got)
 	}
 	for err, want := range map[error]string{
 		fmt.Errorf("x: %w", &net.DNSError{Err: "no such host", Name: "a", Server: "10.0.0.53"}): "its name could not be resolved",
+		fmt.Errorf("x: %w", &statusError{500}):                                                  "it answered 500",
 		errors.New("malformed HTTP status code \"secret\""):                                     "it did not answer as a web server does",
 	} {
-		if got := reason(err); got != want {
+		if got := Reason(err); got != want {
 			t.Errorf("%v: %q, want %q", err, got, want)
 		}
 	}

@@ -1,4 +1,4 @@
-package subscription
+package webhook
 
 import (
 	"net/netip"
@@ -8,10 +8,12 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/tapedeck/tapedeck"
 )
 
-// maxURL is the longest URL of a webhook, in bytes.
-const maxURL = 2048
+// MaxURL is the longest URL of a webhook, in bytes.
+const MaxURL = 2048
 
 // special are the networks whose addresses are global unicast by their form, but lead to
 // this machine, to a local network, to other addresses, or nowhere.
@@ -47,28 +49,31 @@ func isAllowed(a netip.Addr, allow []netip.Prefix) bool {
 	return slices.ContainsFunc(allow, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
-func rejected(format string, args ...any) *failure { return failed(codeURL, format, args...) }
+func rejected(format string, args ...any) *tapedeck.Error {
+	return tapedeck.Errorf(tapedeck.Invalid, format, args...)
+}
 
-// checkURL refuses the URL of a webhook that no request would be sent to. A name is not
-// resolved here: what counts is the address at the time of the connection.
-func (s *sender) checkURL(text string) error {
+// Check refuses the URL of a webhook that no request would be sent to; the error is
+// [tapedeck.Invalid]. A name is not resolved here: what counts is the address at the time
+// of the connection.
+func (c *Client) Check(text string) error {
 	u, err := url.Parse(text)
 	switch {
-	case len(text) > maxURL:
-		return rejected("the URL of the webhook has more than %d bytes", maxURL)
+	case len(text) > MaxURL:
+		return rejected("the URL of the webhook has more than %d bytes", MaxURL)
 	case err != nil || !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl):
 		return rejected("the URL of the webhook is not valid")
 	case u.Scheme != "https" && u.Scheme != "http":
 		return rejected("the URL of the webhook begins with neither https:// nor http://")
 	case u.User != nil || u.Fragment != "":
-		return rejected("the URL of the webhook has a user name or a fragment").hint("check the signature of requests instead of a password")
-	case !isHost(u.Hostname()) || !isPort(u.Port()):
+		return rejected("the URL of the webhook has a user name or a fragment").WithHint("the receiver checks a header of the request instead of a password")
+	case !IsHost(u.Hostname()) || !IsPort(u.Port()):
 		return rejected("the URL of the webhook has no valid host")
 	}
-	return s.checkHost(u)
+	return c.checkHost(u)
 }
 
-func (s *sender) checkHost(u *url.URL) error {
+func (c *Client) checkHost(u *url.URL) error {
 	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
 	address, err := netip.ParseAddr(host)
 	isName := err != nil
@@ -76,23 +81,25 @@ func (s *sender) checkHost(u *url.URL) error {
 		address, isName = netip.AddrFrom4([4]byte{127, 0, 0, 1}), false
 	}
 	switch {
-	case !isName && isAllowed(address, s.allow):
+	case !isName && isAllowed(address, c.allow):
 		return nil
 	case !isName && !isPublic(address):
 		return rejected("the address of the webhook is not public").
-			hint("start the server with --webhook-allow %s to allow it", netip.PrefixFrom(address.WithZone(""), address.BitLen()))
-	case u.Scheme == "http" && (!isName || len(s.allow) == 0):
+			WithHint("start the server with --webhook-allow %s to allow it", netip.PrefixFrom(address.WithZone(""), address.BitLen()))
+	case u.Scheme == "http" && (!isName || len(c.allow) == 0):
 		return rejected("the URL of the webhook begins with http://").
-			hint("use https; http is only for addresses that --webhook-allow names")
+			WithHint("use https; http is only for addresses that --webhook-allow names")
 	}
 	return nil
 }
 
-func isHost(host string) bool {
+// IsHost reports whether a host can be in a URL.
+func IsHost(host string) bool {
 	return host != "" && len(host) <= 255 && !strings.ContainsFunc(host, func(r rune) bool { return r <= ' ' || r > 0x7e })
 }
 
-func isPort(port string) bool {
+// IsPort reports whether a port can be in a URL; "" is one.
+func IsPort(port string) bool {
 	n, err := strconv.ParseUint(port, 10, 16)
 	return port == "" || err == nil && n > 0
 }
