@@ -131,7 +131,7 @@ func isDelta(envelope []byte) bool {
 // restore gathers the conversation and the state as of an offset.
 func (s *stream) restore(now *view.Snapshot, head *tapedeck.Session) {
 	s.begin(nil)
-	messages := s.messagesOf(now)
+	messages := s.form().Messages(now)
 	for i := range messages {
 		if len(messages[i].Metadata) > 0 { // otherwise it only holds calls, and may still begin
 			s.known[messages[i].ID] = messages[i].Role

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/internal/aguiwire"
 	"github.com/tapedeck/tapedeck/internal/httpapi"
 	"github.com/tapedeck/tapedeck/internal/jsonobj"
 	"github.com/tapedeck/tapedeck/payload"
@@ -69,7 +70,7 @@ func (h *handler) runInput(w http.ResponseWriter, r *http.Request, in *input) er
 // resume answers the questions of an open run and streams how it continues. The
 // client may lack events that came after the questions, so it gets a snapshot first.
 func (h *handler) resume(w http.ResponseWriter, r *http.Request, in *input, now *view.Snapshot, open tapedeck.OpenRun) error {
-	if fresh := newMessages(in.Messages, known(now)); len(fresh) > 0 {
+	if fresh := aguiwire.NewMessages(in.Messages, aguiwire.Known(now)); len(fresh) > 0 {
 		return tapedeck.Errorf(tapedeck.Conflict, "thread %s is busy with %s, so it takes answers but no new message", in.place.id, open.Invocation).
 			WithHint("send the message when the run has ended")
 	}
@@ -119,13 +120,13 @@ func configOf(props json.RawMessage) json.RawMessage {
 // freshMessages returns the messages that the thread does not have: those after the
 // newest one that it has.
 func (h *handler) freshMessages(ctx context.Context, in *input, now *view.Snapshot) ([]payload.Message, error) {
-	fresh := newMessages(in.Messages, known(now))
+	fresh := aguiwire.NewMessages(in.Messages, aguiwire.Known(now))
 	if len(fresh) > 0 && len(fresh) == len(in.Messages) && now.Earlier > 0 {
 		all, err := h.conversation(ctx, in.place, now.At) // the client is far behind
 		if err != nil {
 			return nil, err
 		}
-		fresh = newMessages(in.Messages, known(&all))
+		fresh = aguiwire.NewMessages(in.Messages, aguiwire.Known(&all))
 	}
 	fresh = slices.DeleteFunc(slices.Clone(fresh), func(m payload.Message) bool { return m.Role == payload.RoleActivity })
 	for i := range fresh {
@@ -135,32 +136,6 @@ func (h *handler) freshMessages(ctx context.Context, in *input, now *view.Snapsh
 		delete(fresh[i].Metadata, metaKey) // what the server sent, or what a client must not set
 	}
 	return fresh, nil
-}
-
-func newMessages(list []payload.Message, known map[string]bool) []payload.Message {
-	for i := range slices.Backward(list) {
-		if known[list[i].ID] {
-			return list[i+1:]
-		}
-	}
-	return list
-}
-
-// known returns the ids of the messages that a client can have from a conversation.
-func known(s *view.Snapshot) map[string]bool {
-	ids := map[string]bool{}
-	for i := range s.Messages {
-		ids[s.Messages[i].ID] = true
-	}
-	for i := range s.Calls {
-		k := &s.Calls[i]
-		ids[k.ID], ids[k.MessageID] = true, true
-		if k.Result != nil {
-			ids[k.Result.MessageID] = true
-		}
-	}
-	delete(ids, "")
-	return ids
 }
 
 // askAgain returns the last message of the client, if that is a user's and has an
