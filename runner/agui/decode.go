@@ -44,7 +44,6 @@ func (t *turn) hear(raw json.RawMessage) (*ending, error) {
 	case t.suspends(&e):
 		return nil, nil
 	}
-	e.Data = withoutOurs(e.Data)
 	return nil, t.say(e)
 }
 

@@ -133,12 +133,17 @@ func deref(e *ending) ending {
 	return *e
 }
 
-// say yields an event in the form of the log. An error says why it does not fit.
+// say yields an event in the form of the log, without the marks of Tapedeck: those of
+// another one are about its own log, and those of chunks would make the engine expect
+// more of them. An error says why the event does not fit.
 func (t *turn) say(e tapedeck.Event) error {
 	e.Thread, e.Invocation = t.in.Thread, t.in.ID
 	events, err := t.order.Accept([]tapedeck.Event{e})
 	if err != nil {
 		return tapedeck.Errorf(tapedeck.Unavailable, "the agent sent an event that does not fit: %s", narrate.Brief(err.Error())).Because(err)
+	}
+	for i := range events {
+		events[i].Data = withoutOurs(events[i].Data)
 	}
 	return t.pass(events)
 }
