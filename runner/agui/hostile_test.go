@@ -83,7 +83,9 @@ func TestHostileAgents(t *testing.T) {
 func TestRedirect(t *testing.T) {
 	hosts := ""
 	_, _, err := run(t, runnerOf(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		hosts += r.URL.Host + " "
+		if hosts += r.URL.Host + " "; len(hosts) > 100 {
+			return
+		}
 		http.Redirect(w, r, "http://evil.invalid/run", http.StatusTemporaryRedirect)
 	})), tapedeck.Invocation{Task: "hi"})
 	if hosts != "agent.invalid " || !strings.Contains(fmt.Sprint(err), `redirects to "http://evil.invalid/run"`) {

@@ -185,3 +185,27 @@ func TestRestated(t *testing.T) {
 		t.Errorf("got %s", events[1].Data)
 	}
 }
+
+// What an agent asked for in words, and the answer, stay in the conversation although
+// the agent does not have them among its messages.
+func TestRestatedAfterWords(t *testing.T) {
+	n := 0
+	agent := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		more := `data: {"type":"RUN_FINISHED","outcome":{"type":"interrupt","interrupts":[{"id":"i","reason":"input_required","message":"Who?"}]}}`
+		if n++; n > 1 {
+			more = `data: {"type":"MESSAGES_SNAPSHOT","messages":[{"id":"u1","role":"user","content":"hi"},{"id":"new","role":"assistant","content":"Hello Ada"}]}` + "\n\n" + ended
+		}
+		_, _ = fmt.Fprint(w, begun+more+"\n\n")
+	})
+	r, l := runnerOf(agent), &tape{}
+	l.next(t, r, tapedeck.Invocation{Task: "hi"}, nil)
+	_, events := l.next(t, r, tapedeck.Invocation{Task: "Ada"}, nil)
+	var ids []string
+	for _, m := range decode[payload.MessagesSnapshot](t, events[0]).Messages {
+		ids = append(ids, m.ID)
+	}
+	if want := []string{"u1", "agui.ask.inv_1", "u2", "new"}; !slices.Equal(ids, want) {
+		t.Errorf("the messages are %v", ids)
+	}
+}
