@@ -146,6 +146,8 @@ func (s *stream) restore(now *view.Snapshot, head *tapedeck.Session) {
 	}
 	s.snapshot(messages, all)
 	switch {
+	case now.State != nil && len(now.State.Value) > maxFrame:
+		s.Logger.Warn("a state is too large for AG-UI", "session", s.session, "thread", s.lane, "bytes", len(now.State.Value))
 	case now.State != nil:
 		s.put(frame(tapedeck.StateSnapshot, member{"snapshot", now.State.Value}))
 	case head.LastJump > 0: // the client may have state that a rewind has reverted

@@ -52,6 +52,9 @@ func (h *handler) runInput(w http.ResponseWriter, r *http.Request, in *input) er
 	if open, busy := head.Run(in.place.lane); busy && len(in.resume) > 0 {
 		return h.resume(w, r, in, &now, open)
 	}
+	if err := checkAnswers(in.resume, leftBy(now.Runs), askedIn(&now)); err != nil {
+		return err
+	}
 	task, err := h.taskOf(r.Context(), in, &now, &head)
 	if err != nil {
 		return err
@@ -74,7 +77,7 @@ func (h *handler) resume(w http.ResponseWriter, r *http.Request, in *input, now 
 		return tapedeck.Errorf(tapedeck.Conflict, "thread %s is busy with %s, so it takes answers but no new message", in.place.id, open.Invocation).
 			WithHint("send the message when the run has ended")
 	}
-	if err := h.answer(r.Context(), in, now.Permissions); err != nil {
+	if err := h.answer(r.Context(), in, now); err != nil {
 		return err
 	}
 	return h.reattach(w, r, in, cmp.Or(in.RunID, open.Invocation))
@@ -135,7 +138,25 @@ func (h *handler) freshMessages(ctx context.Context, in *input, now *view.Snapsh
 		}
 		delete(fresh[i].Metadata, metaKey) // what the server sent, or what a client must not set
 	}
-	return fresh, nil
+	return fresh, checkIDs(fresh)
+}
+
+// checkIDs refuses two new messages with one id, because the second would replace the
+// first. Reasoning may have the id of the message that it is about.
+func checkIDs(list []payload.Message) error {
+	type key struct {
+		id        string
+		reasoning bool
+	}
+	seen := map[key]bool{}
+	for i := range list {
+		k := key{list[i].ID, list[i].Role == payload.RoleReasoning}
+		if seen[k] {
+			return tapedeck.Errorf(tapedeck.Invalid, "two new messages have the id %.100q", k.id).WithHint("give each message an id of its own")
+		}
+		seen[k] = true
+	}
+	return nil
 }
 
 // askAgain returns the last message of the client, if that is a user's and has an
@@ -174,10 +195,11 @@ func (h *handler) askAgain(ctx context.Context, in *input, now *view.Snapshot, h
 }
 
 // newState returns the state of the client, nil if the thread has it already. An
-// empty object is what a client without state sends.
+// empty object is what a client without state sends. If the state of the thread is too
+// large for a frame, no client has it, so none can say that it has changed.
 func newState(state json.RawMessage, now *view.State) json.RawMessage {
 	var theirs, ours any
-	if state == nil || json.Unmarshal(state, &theirs) != nil {
+	if state == nil || now != nil && len(now.Value) > maxFrame || json.Unmarshal(state, &theirs) != nil {
 		return nil
 	}
 	if now == nil {
@@ -213,12 +235,15 @@ func (h *handler) stop(w http.ResponseWriter, r *http.Request) error {
 func (h *handler) stopRun(w http.ResponseWriter, r *http.Request, agent, thread, runID string) error {
 	at, err := parseThread(thread)
 	if err == nil {
-		_, err = h.agent(agent)
+		agent, err = h.agent(agent)
 	}
 	if err != nil {
 		return err
 	}
-	stopped, err := h.stopped(r.Context(), at, runID)
+	if agent == "" {
+		agent = h.Verbs.Agents()[0].Name
+	}
+	stopped, err := h.stopped(r.Context(), at, agent, runID)
 	if err != nil {
 		return err
 	}
@@ -227,14 +252,17 @@ func (h *handler) stopRun(w http.ResponseWriter, r *http.Request, agent, thread,
 	}{stopped})
 }
 
-// stopped cancels the open run of a thread and reports whether it did.
-func (h *handler) stopped(ctx context.Context, at place, runID string) (bool, error) {
+// stopped cancels the open run of an agent in a thread and reports whether it did.
+func (h *handler) stopped(ctx context.Context, at place, agent, runID string) (bool, error) {
 	head, err := h.Sessions.Head(ctx, at.session)
 	open, busy := head.Run(at.lane)
 	switch {
 	case tapedeck.KindOf(err) == tapedeck.NotFound:
 		return false, nil
 	case err != nil || !busy:
+		return false, err
+	}
+	if err := h.checkAgent(ctx, at, head.Head, open, agent); err != nil {
 		return false, err
 	}
 	if runID != "" && runID != open.Invocation && tapedeck.CheckID("the runId", runID) == nil {
@@ -248,4 +276,21 @@ func (h *handler) stopped(ctx context.Context, at place, runID string) (bool, er
 		return false, nil // it has ended by itself
 	}
 	return err == nil, err
+}
+
+// checkAgent refuses the run of another agent of this server. A run that is written by
+// another program, or by a sub-agent, has no path of its own, so that of any agent will do.
+func (h *handler) checkAgent(ctx context.Context, at place, head int64, open tapedeck.OpenRun, agent string) error {
+	now, err := h.Views.Snapshot(ctx, at.session, view.Query{At: &head, Thread: at.lane, Limit: 1})
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(now.Runs, func(r view.Run) bool { return r.Invocation == open.Invocation })
+	if i < 0 || now.Runs[i].Agent == agent {
+		return nil
+	}
+	if slices.ContainsFunc(h.Verbs.Agents(), func(a tapedeck.Agent) bool { return a.Name == now.Runs[i].Agent }) {
+		return tapedeck.Errorf(tapedeck.NotFound, "%s has no open run in thread %s", agent, at.id).WithHint("the thread has a run of %s", now.Runs[i].Agent)
+	}
+	return nil
 }
