@@ -113,7 +113,7 @@ func (e *env) serve(ctx context.Context, f serveFlags) error {
 	live := ""
 	stopDemo := func() {}
 	if f.demo {
-		if live, stopDemo, err = startDemo(ctx, a); err != nil {
+		if live, stopDemo, err = startDemo(ctx, a, h.url); err != nil {
 			return errors.Join(err, h.stop())
 		}
 	}

@@ -224,7 +224,7 @@ func TestQuestionTwoServers(t *testing.T) {
 }
 
 // A cancel here stops the far agent, also while it waits for an answer. The next task
-// begins anew there, with what was said until then.
+// has a new session there, with what was said until then.
 func TestCancelTwoServers(t *testing.T) {
 	for task, at := range map[string]string{"wait": tapedeck.TextMessageContent, "ask": tapedeck.PermissionRequested} {
 		synctest.Test(t, func(t *testing.T) {
