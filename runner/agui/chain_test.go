@@ -6,6 +6,7 @@ import (
 	"io"
 	"iter"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -72,6 +73,11 @@ func (c *chain) help(ctx context.Context, in tapedeck.Invocation) iter.Seq2[tape
 			}
 			c.actions = append(c.actions, choice.Option)
 			_ = yield(payload.NewEvent(payload.ToolCallResult{MessageID: call + ".r", ToolCallID: call, Content: payload.Text("done: " + choice.Option), Role: payload.RoleTool}), nil)
+		case "pick":
+			c.actions = append(c.actions, string(in.Input))
+			_ = yield(payload.NewEvent(payload.ToolCallStart{ToolCallID: id, ToolCallName: "pick"}), nil) &&
+				yield(payload.NewEvent(payload.ToolCallEnd{ToolCallID: id}), nil)
+			return
 		case "wait":
 			if say("half a sen") {
 				<-ctx.Done()
@@ -221,6 +227,35 @@ func TestQuestionTwoServers(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A tool of a front end works through both servers: its front end answers in the next
+// run, in which the user says nothing.
+func TestFrontEndToolTwoServers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := link(t, nil)
+		post := func(run, messages string) string {
+			body := `{"threadId":"s","runId":"` + run + `","messages":[` + messages + `],"tools":[{"name":"pick"}],"context":[],"state":{},"forwardedProps":{}}`
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/agui/remote", strings.NewReader(body))
+			r.Header.Set("Content-Type", "application/json")
+			w := httptest.NewRecorder()
+			c.near.Handler().ServeHTTP(w, r)
+			synctest.Wait()
+			return w.Body.String()
+		}
+		const user = `{"id":"u","role":"user","content":"pick"}`
+		first := post("r1", user)
+		_, rest, found := strings.Cut(first, `"toolCallId":"`)
+		call, _, _ := strings.Cut(rest, `"`)
+		if !found || !strings.Contains(first, tapedeck.RunFinished) || len(c.actions) != 1 || !strings.Contains(c.actions[0], `"tools":[{"name":"pick"}]`) {
+			t.Fatalf("the front end got %s; the agent got %v", first, c.actions)
+		}
+		made := `{"id":"` + call + `","role":"assistant","toolCalls":[{"id":"` + call + `","type":"function","function":{"name":"pick","arguments":""}}]}`
+		second := post("r2", user+`,`+made+`,{"id":"a","role":"tool","toolCallId":"`+call+`","content":"red"}`)
+		if want := "user pick | tool red | Continue where you left off."; c.tasks[1] != want || len(c.sessions()) != 1 || !strings.Contains(second, "You said") {
+			t.Errorf("the agent was told %q, the front end got %s", c.tasks[1], second)
+		}
+	})
 }
 
 // A cancel here stops the far agent, also while it waits for an answer. The next task

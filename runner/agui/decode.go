@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/aguiwire"
@@ -25,10 +26,13 @@ const resultEvent = "agui.result"
 // hear passes on an event of the agent. The ending is nil while its run is open.
 func (t *turn) hear(raw json.RawMessage) (*ending, error) {
 	e, err := aguiwire.Event("an event of the agent", raw)
-	if err != nil && e.Type == "" {
-		return nil, tapedeck.Errorf(tapedeck.Unavailable, "what the agent sends is not AG-UI: %w", err)
-	}
 	switch {
+	case err != nil && (e.Type == "" || !json.Valid(raw)): // any other type that AG-UI cannot have is stored as RAW
+		return nil, tapedeck.Errorf(tapedeck.Unavailable, "what the agent sends is not AG-UI: %s", narrate.Brief(err.Error())).Because(err)
+	case !utf8.Valid(raw):
+		return nil, tapedeck.Errorf(tapedeck.Unavailable, "what the agent sends is not valid UTF-8")
+	case jsonobj.Nesting(raw) >= jsonobj.MaxNesting:
+		return nil, tapedeck.Errorf(tapedeck.Unavailable, "an event of the agent is nested more than %d levels deep", jsonobj.MaxNesting-1)
 	case e.Type == tapedeck.RunError:
 		return nil, t.failed(e)
 	case e.Type == tapedeck.RunStarted:

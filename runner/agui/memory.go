@@ -14,12 +14,18 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
+// maxOwn is how much of the run itself is folded, in bytes of its events. An agent that
+// never ends must not fill the memory. It gets back what it said only if it asks, so that
+// the rest of a longer run is missing then.
+const maxOwn = 64 << 20
+
 // A memory is the conversation of the thread, folded from its active events. The agent
 // gets the whole of it with each request, as from every front end.
 type memory struct {
 	in    *tapedeck.Invocation
 	fold  view.Conversation
 	next  int64  // the offset of the next event of the run in this fold
+	own   int    // bytes of the run that were folded
 	task  string // the id of the user's message; "" if the run has none
 	waits *waits // what the newest run of the thread waits for; nil for nothing
 	ended bool   // the newest run of the thread has not failed and was not stopped; false if there is none
@@ -90,6 +96,10 @@ func (m *memory) message() *payload.Message {
 
 // add folds an event of the run.
 func (m *memory) add(e tapedeck.Event) {
+	const overhead = 256 // bytes that the fold needs for a small event
+	if m.own += len(e.Data) + overhead; m.own > maxOwn {
+		return
+	}
 	e.Offset, e.Channel = m.next, tapedeck.ChannelOf(e.Type)
 	e.Thread, e.Invocation = m.thread(), m.in.ID
 	m.next++
