@@ -54,7 +54,7 @@ func New(o Options) *Runner {
 
 // Capabilities implements [runner.Capable].
 func (r *Runner) Capabilities() tapedeck.Capabilities {
-	return tapedeck.Capabilities{Deltas: true, Thinking: true, Tools: true, Permission: true, Resume: true, Exact: true}
+	return tapedeck.Capabilities{Deltas: true, Thinking: true, Tools: true, Plan: true, Permission: true, Resume: true, Exact: true}
 }
 
 // Available implements [runner.Capable].

@@ -23,7 +23,7 @@ func TestRunner(t *testing.T) {
 				return runnertest.Harness{
 					Runner: u, Talk: *task(talk), Text: "One two three", Endless: *task("endless"), Fail: task("fail"), Bubble: true,
 					Abilities: runnertest.Abilities{
-						Tools: task("tool"), Usage: task("talk"), Subagent: task("subagent"), Ask: task("ask"), Did: u.hasDone, Resume: task("again"),
+						Tools: task("tool"), Plan: task("plan"), Usage: task("talk"), Subagent: task("subagent"), Ask: task("ask"), Did: u.hasDone, Resume: task("again"),
 					},
 				}
 			})

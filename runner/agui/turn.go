@@ -34,10 +34,11 @@ type turn struct {
 	open      bool            // the agent works, or waits for answers
 	ours      bool            // the agent is behind another Tapedeck
 	suspended map[string]bool // sub-agents that wait for the answers
+	calling   map[string]*calling
 }
 
 func newTurn(r *Runner, in *tapedeck.Invocation, yield func(tapedeck.Event, error) bool) *turn {
-	return &turn{runner: r, in: in, yield: yield, mem: newMemory(in), order: order.NewVerifier(), suspended: map[string]bool{}}
+	return &turn{runner: r, in: in, yield: yield, mem: newMemory(in), order: order.NewVerifier(), suspended: map[string]bool{}, calling: map[string]*calling{}}
 }
 
 // errOver means that nobody wants more events.
@@ -155,6 +156,11 @@ func (t *turn) pass(events []tapedeck.Event) error {
 		if !t.yield(tapedeck.Event{Type: e.Type, Data: e.Data}, nil) {
 			t.over = true
 			return errOver
+		}
+		if plan, ok := t.plan(&e); ok {
+			if err := t.pass([]tapedeck.Event{payload.NewEvent(plan)}); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

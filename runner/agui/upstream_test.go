@@ -146,6 +146,9 @@ func (u *upstream) obey(ctx context.Context, s *sender, line string) {
 	case "tool":
 		u.call(s, s.id(), true)
 		s.say("done")
+	case "plan":
+		s.send(`{"type":"TOOL_CALL_CHUNK","toolCallId":%q,"toolCallName":"write_todos","delta":"{\"todos\":[{\"content\":\"Look\","}`, s.id())
+		s.send(`{"type":"TOOL_CALL_CHUNK","delta":"\"status\":\"in_progress\"}]}"}`)
 	case "subagent":
 		s.send(`{"type":"SUBAGENT_STARTED","subagentRunId":"s1","name":"scout"}`)
 		s.send(`{"type":"TEXT_MESSAGE_START","messageId":"%s","subagentRunId":"s1"}`, s.id())
