@@ -35,6 +35,7 @@ type Invocation struct {
 	Session string
 	Thread  string
 	Task    string          // the user's request, after Context if there is one
+	Message json.RawMessage // the message of the task in the log, as an AG-UI message, with its id and its attachments; nil if there is none, as after the answer of a tool in a front end
 	Config  json.RawMessage // for the runner; nil if none
 	Input   json.RawMessage // what an AG-UI client sent beside its messages: tools, context, state, forwardedProps, resume; nil if none
 	Resumes string          // the cancelled, interrupted or failed invocation that this one resumes; "" if none

@@ -17,13 +17,13 @@ func (r *run) opening(t api.Task) []tapedeck.Event {
 	begin := r.started(&t)
 	var events []tapedeck.Event
 	for _, m := range earlier(t.Messages) {
-		events = append(events, r.message(m, &t, begin.Time))
+		events = append(events, r.added(m, &t, begin.Time))
 	}
 	if r.prompt != nil {
 		events = append(events, r.ours(payload.NewPrompt(*r.prompt), begin.Time))
 	}
-	if m := task(&t); m != nil {
-		events = append(events, r.message(*m, &t, begin.Time))
+	if r.message != nil {
+		events = append(events, r.added(*r.message, &t, begin.Time))
 	}
 	events = append(events, begin)
 	if t.State != nil {
@@ -38,9 +38,10 @@ func (r *run) opening(t api.Task) []tapedeck.Event {
 }
 
 // task returns the message that is the task, nil if the client sent only other
-// messages, such as the answer of a tool.
+// messages, such as the answer of a tool, and for a run that continues after a crash.
 func task(t *api.Task) *payload.Message {
 	switch n := len(t.Messages); {
+	case t.Text == "":
 	case n == 0:
 		m := payload.NewMessage(cmp.Or(t.MessageID, tapedeck.NewID("msg_")), payload.RoleUser, t.Text)
 		return &m
@@ -58,8 +59,8 @@ func earlier(list []payload.Message) []payload.Message {
 	return list
 }
 
-// message returns the event of a message that the client of a task sent.
-func (r *run) message(m payload.Message, t *api.Task, at time.Time) tapedeck.Event {
+// added returns the event of a message that the client of a task sent.
+func (r *run) added(m payload.Message, t *api.Task, at time.Time) tapedeck.Event {
 	ev := event(payload.MessageAdded{Message: m}, t.Actor)
 	ev.Thread, ev.Invocation, ev.Time = r.in.Thread, r.in.ID, at
 	return ev

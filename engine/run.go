@@ -12,6 +12,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/view"
 )
 
@@ -36,8 +37,9 @@ type run struct {
 	queue     *queue
 	subagents subagents
 	questions questions
-	instance  string  // the instance of the agent in its thread
-	prompt    *string // a new system text of its model, which the log does not have yet; nil for none
+	instance  string           // the instance of the agent in its thread
+	message   *payload.Message // the task; nil if the client sent only other messages
+	prompt    *string          // a new system text of its model, which the log does not have yet; nil for none
 	result    ending
 	from      parentage
 	usage     tally
@@ -52,14 +54,31 @@ func newRun(e *Engine, agent Agent, t api.Task, f predecessor) *run {
 		Resumes: f.resumes, Context: f.context, Unheard: f.unheard, Ask: r.ask, Stored: r.stored,
 		Folder: f.folder, Link: f.link,
 	}
-	if t.Input != nil {
-		r.in.Input, _ = json.Marshal(t.Input) // its raw members were decoded from JSON
+	if r.message = task(&t); r.message != nil {
+		r.in.Message, _ = json.Marshal(r.message) // its raw members are valid JSON; so are those of the input
+	}
+	if input := inputOf(&t); input != nil {
+		r.in.Input, _ = json.Marshal(input)
 	}
 	if r.in.Delegates = e.delegates(&agent, 0); len(r.in.Delegates) > 0 {
 		r.in.Delegate = r.delegate
 	}
 	r.in.Task = view.TaskWithContext(f.context, t.Text)
 	return r
+}
+
+// inputOf returns what a client sent beside its messages, with the state that the
+// thread has from now on, if it has changed.
+func inputOf(t *api.Task) *payload.RunInput {
+	if t.State == nil {
+		return t.Input
+	}
+	input := payload.RunInput{Messages: []payload.Message{}}
+	if t.Input != nil {
+		input = *t.Input
+	}
+	input.State = t.State
+	return &input
 }
 
 // history yields the active events before this invocation.

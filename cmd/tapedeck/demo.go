@@ -20,8 +20,9 @@ const demoMaxEvents = 50_000
 const demoLive = "demo_live"
 
 // startDemo creates the sessions of the demo, unless they exist, and keeps one of them
-// live until stop is called or ctx is done. It returns the id of the live session.
-func startDemo(ctx context.Context, a *app) (live string, stop func(), err error) {
+// live until stop is called or ctx is done. url is where the app is served. It returns the
+// id of the live session.
+func startDemo(ctx context.Context, a *app, url string) (live string, stop func(), err error) {
 	var asks api.Started // the run whose agent asks for permission
 	for _, d := range []struct{ id, title, agent, task string }{
 		{"demo_hello", "A first hello", "hello", "Say hello"},
@@ -39,16 +40,21 @@ func startDemo(ctx context.Context, a *app) (live string, stop func(), err error
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		var both sync.WaitGroup
-		both.Go(func() { keepLive(ctx, a) })
+		var all sync.WaitGroup
+		all.Go(func() { keepLive(ctx, a) })
+		all.Go(func() {
+			if err := demoProtocols(ctx, a, url); err != nil && ctx.Err() == nil {
+				a.options.logger.Warn("the demo could not use the other protocols", "error", err)
+			}
+		})
 		if asks.Session != "" {
-			both.Go(func() {
+			all.Go(func() {
 				if err := a.permit(ctx, asks); err != nil && ctx.Err() == nil {
 					a.options.logger.Warn("the demo could not answer its agent", "error", err)
 				}
 			})
 		}
-		both.Wait()
+		all.Wait()
 	}()
 	return demoLive, func() { cancel(); <-done }, nil
 }

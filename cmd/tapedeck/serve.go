@@ -68,7 +68,7 @@ with HTTPS, and to those that --webhook-allow names.`,
 	}
 	fl := c.Flags()
 	fl.StringVar(&f.listen, "listen", defaultListen, "address to listen on")
-	fl.BoolVar(&f.demo, "demo", false, "create sample sessions, one of them always live")
+	fl.BoolVar(&f.demo, "demo", false, "create sample sessions: one is always live, others begin over AG-UI and over A2A")
 	e.ephemeralFlag(c)
 	fl.BoolVar(&f.insecure, "insecure", false, "allow an address that other machines can reach, although there is no access control")
 	fl.StringVar(&f.maxBody, "max-body", "64MiB", "largest request body")
@@ -113,7 +113,7 @@ func (e *env) serve(ctx context.Context, f serveFlags) error {
 	live := ""
 	stopDemo := func() {}
 	if f.demo {
-		if live, stopDemo, err = startDemo(ctx, a); err != nil {
+		if live, stopDemo, err = startDemo(ctx, a, h.url); err != nil {
 			return errors.Join(err, h.stop())
 		}
 	}

@@ -22,13 +22,17 @@ type Frame struct {
 // Read yields the frames of an event stream until r ends. It skips comments and retry
 // lines. It drops an incomplete frame at the end of r, as the specification of
 // EventSource says: the frame is sent again after a reconnect.
-func Read(r io.Reader) iter.Seq2[Frame, error] {
+func Read(r io.Reader) iter.Seq2[Frame, error] { return ReadUpTo(r, MaxFrame) }
+
+// ReadUpTo is [Read] for a sender that is not trusted: it accepts frames of at most limit
+// bytes.
+func ReadUpTo(r io.Reader, limit int) iter.Seq2[Frame, error] {
 	return func(yield func(Frame, error) bool) {
 		br := bufio.NewReaderSize(r, 64<<10)
 		var f Frame
 		var has bool
 		for {
-			line, err := readLine(br)
+			line, err := readLine(br, limit)
 			switch {
 			case errors.Is(err, io.EOF):
 				return
@@ -43,8 +47,8 @@ func Read(r io.Reader) iter.Seq2[Frame, error] {
 				continue
 			}
 			has = f.addLine(line) || has
-			if len(f.Data) > MaxFrame {
-				yield(Frame{}, errors.New("an event of the stream is too large"))
+			if len(f.Data) > limit {
+				yield(Frame{}, errTooLarge)
 				return
 			}
 		}
@@ -73,9 +77,11 @@ func (f *Frame) addLine(line []byte) bool {
 	return false
 }
 
+var errTooLarge = errors.New("an event of the stream is too large")
+
 // readLine reads one line without its end. The server ends lines with LF; a CR before it
 // is dropped.
-func readLine(br *bufio.Reader) ([]byte, error) {
+func readLine(br *bufio.Reader, limit int) ([]byte, error) {
 	var long []byte
 	for {
 		part, err := br.ReadSlice('\n')
@@ -88,8 +94,8 @@ func readLine(br *bufio.Reader) ([]byte, error) {
 			return trimLine(long), nil
 		case !errors.Is(err, bufio.ErrBufferFull):
 			return nil, err
-		case len(long) > MaxFrame:
-			return nil, errors.New("a line of the stream is too long")
+		case len(long) > limit:
+			return nil, errTooLarge
 		}
 		long = slices.Grow(long, len(long))
 	}

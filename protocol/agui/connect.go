@@ -131,7 +131,7 @@ func isDelta(envelope []byte) bool {
 // restore gathers the conversation and the state as of an offset.
 func (s *stream) restore(now *view.Snapshot, head *tapedeck.Session) {
 	s.begin(nil)
-	messages := s.messagesOf(now)
+	messages := s.form().Messages(now)
 	for i := range messages {
 		if len(messages[i].Metadata) > 0 { // otherwise it only holds calls, and may still begin
 			s.known[messages[i].ID] = messages[i].Role
@@ -146,6 +146,8 @@ func (s *stream) restore(now *view.Snapshot, head *tapedeck.Session) {
 	}
 	s.snapshot(messages, all)
 	switch {
+	case now.State != nil && len(now.State.Value) > maxFrame:
+		s.Logger.Warn("a state is too large for AG-UI", "session", s.session, "thread", s.lane, "bytes", len(now.State.Value))
 	case now.State != nil:
 		s.put(frame(tapedeck.StateSnapshot, member{"snapshot", now.State.Value}))
 	case head.LastJump > 0: // the client may have state that a rewind has reverted

@@ -49,6 +49,9 @@ func TestHostileRequests(t *testing.T) {
 			"no role":              {"/agui/steps", "application/json", `{"threadId":"n1","messages":[{"id":"u"}]}`, 400, "role"},
 			"content of no shape":  {"/agui/steps", "application/json", `{"threadId":"n1","messages":[{"id":"u","role":"user","content":5}]}`, 400, "the content of the user message"},
 			"resume of no shape":   {"/agui/steps", "application/json", `{"threadId":"n1","messages":[],"resume":{}}`, 400, "not a RunAgentInput"},
+			"answers to nobody":    {"/agui/steps", "application/json", `{"threadId":"n2","messages":[],"resume":[{"interruptId":"x","status":"resolved"}]}`, 404, `no interrupt "x"`},
+			"two of one id":        {"/agui/steps", "application/json", `{"threadId":"n2","messages":[{"id":"u","role":"user","content":"hi"},{"id":"u","role":"user","content":"ho"}]}`, 400, `two new messages have the id "u"`},
+			"members of later":     {"/agui/steps", "application/json", `{"threadId":"t2","later":1,` + words + `}`, 200, ""},
 			"tools of no shape":    {"/agui/steps", "application/json", `{"threadId":"n1","tools":{},` + words + `}`, 400, "tools"},
 			"an unknown path":      {"/agui/steps/nothing", "application/json", "{}", 404, "nothing at"},
 			"a connect of nobody":  {"/agui/nobody/connect", "application/json", `{"threadId":"t"}`, 404, "there is no agent"},
@@ -99,7 +102,7 @@ func TestHostileRequests(t *testing.T) {
 		list, err := w.Sessions(t.Context(), tapedeck.Filter{})
 		for _, s := range list.Sessions {
 			switch s.ID {
-			case "t", "stream", "e2":
+			case "t", "t2", "stream", "e2":
 			default:
 				t.Errorf("the session %s was created", s.ID)
 			}
@@ -107,7 +110,7 @@ func TestHostileRequests(t *testing.T) {
 				t.Errorf("the session %s has an open run", s.ID)
 			}
 		}
-		if err != nil || len(list.Sessions) != 3 {
+		if err != nil || len(list.Sessions) != 4 {
 			t.Errorf("%d sessions, %v", len(list.Sessions), err)
 		}
 	})

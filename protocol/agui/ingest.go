@@ -5,12 +5,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/internal/aguiwire"
 	"github.com/tapedeck/tapedeck/internal/httpapi"
 	"github.com/tapedeck/tapedeck/internal/intake"
 	"github.com/tapedeck/tapedeck/internal/jsonobj"
@@ -84,7 +86,7 @@ func (h *handler) knownOrNone(ctx context.Context, at place) (map[string]bool, e
 	if tapedeck.KindOf(err) == tapedeck.NotFound {
 		return map[string]bool{}, nil
 	}
-	return known(&now), err
+	return aguiwire.Known(&now), err
 }
 
 // readEvents reads the events in a body.
@@ -108,13 +110,11 @@ func (h *handler) readEvents(w http.ResponseWriter, r *http.Request) ([]json.Raw
 }
 
 func splitFrames(body []byte) (list []json.RawMessage, err error) {
-	for f, err := range sse.Read(io.MultiReader(bytes.NewReader(body), strings.NewReader("\n\n"))) {
+	for raw, err := range aguiwire.Frames(bytes.NewReader(body), sse.MaxFrame) {
 		if err != nil {
 			return nil, tapedeck.Errorf(tapedeck.Invalid, "the body is not an event stream").Because(err)
 		}
-		if len(f.Data) > 0 {
-			list = append(list, json.RawMessage(f.Data))
-		}
+		list = append(list, raw)
 	}
 	return list, nil
 }
@@ -159,17 +159,19 @@ func (b *batch) add(raw json.RawMessage) error {
 	if len(b.events) >= b.limit {
 		return tapedeck.Errorf(tapedeck.TooLarge, "there are more than %d events in the body", b.limit).WithHint("append them in parts")
 	}
-	e := tapedeck.Event{Type: jsonobj.StringOf(jsonobj.Member(raw, "type")), Thread: b.lane, Actor: b.actor, Data: raw}
-	switch {
-	case !json.Valid(raw) || jsonobj.Read(raw).Bad:
-		return tapedeck.Errorf(tapedeck.Invalid, "event %d is not a JSON object", len(b.events)+1)
-	case e.Type == "" || strings.Contains(e.Type, "."):
-		return tapedeck.Errorf(tapedeck.Invalid, "event %d has the type %.100q, which is not one of AG-UI", len(b.events)+1, e.Type).
-			WithHint("events of other types go to POST /api/v1/sessions/{id}/events")
+	what := fmt.Sprint("event ", len(b.events)+1)
+	e, err := aguiwire.Event(what, raw)
+	if err != nil {
+		refused := tapedeck.Errorf(tapedeck.Invalid, "%w", err)
+		if jsonobj.Member(raw, "type") != nil {
+			refused = refused.WithHint("events of other types go to POST /api/v1/sessions/{id}/events")
+		}
+		return refused
 	}
+	e.Thread, e.Actor = b.lane, b.actor
 	if e.Type == tapedeck.RunStarted {
 		if e.Invocation = jsonobj.StringOf(jsonobj.Member(raw, "runId")); e.Invocation == "" {
-			return tapedeck.Errorf(tapedeck.Invalid, "event %d, %s, has no runId", len(b.events)+1, e.Type)
+			return tapedeck.Errorf(tapedeck.Invalid, "%s, %s, has no runId", what, e.Type)
 		}
 		b.addInput(&e, jsonobj.Member(raw, "input"))
 	}
@@ -182,7 +184,7 @@ func (b *batch) addInput(begin *tapedeck.Event, raw json.RawMessage) {
 	if len(raw) == 0 || json.Unmarshal(raw, &in) != nil { // the engine refuses a wrong one
 		return
 	}
-	for _, m := range newMessages(in.Messages, b.known) {
+	for _, m := range aguiwire.NewMessages(in.Messages, b.known) {
 		if m.Check() != nil || m.Role == payload.RoleActivity {
 			continue
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
@@ -108,41 +109,118 @@ func (s *stream) wait() {
 	s.end(&payload.Outcome{Type: payload.OutcomeInterrupt, Interrupts: interrupts})
 }
 
-// answer gives the answers of a client to the agent that waits for them.
-func (h *handler) answer(ctx context.Context, in *input, list []view.Permission) error {
-	for _, a := range in.resume {
-		i := slices.IndexFunc(list, func(p view.Permission) bool { return p.ID == a.InterruptID && p.Status == view.PermissionOpen })
-		if i < 0 {
-			return tapedeck.Errorf(tapedeck.Conflict, "the interrupt %.100q is not pending any more: it was answered or cancelled", a.InterruptID).
-				WithHint("connect again with a new client; it gets what happened since")
+// answer gives the answers of a client to the agent that waits for them. It checks all
+// of them first, so that a request with a mistake gives none.
+func (h *handler) answer(ctx context.Context, in *input, now *view.Snapshot) error {
+	if err := checkAnswers(in.resume, pendingIn(now.Permissions), askedIn(now)); err != nil {
+		return err
+	}
+	type choice struct {
+		permission *view.Permission
+		option     string
+	}
+	choices := make([]choice, len(in.resume))
+	for n := range in.resume {
+		a := &in.resume[n]
+		p := &now.Permissions[slices.IndexFunc(now.Permissions, func(p view.Permission) bool { return isPending(&p, a.InterruptID) })]
+		option := ofKind(p, rejecting) // a user who does not answer allows nothing
+		if a.Status == statusResolved {
+			var err error
+			if option, err = chosen(p, a.Payload); err != nil {
+				return err
+			}
+			if !slices.ContainsFunc(p.Options, func(o view.PermissionOption) bool { return o.ID == option }) {
+				return tapedeck.Errorf(tapedeck.Invalid, "the permission %s has no option %.100q", p.ID, option).WithHint("choose one of %s", strings.Join(optionIDs(p), ", "))
+			}
 		}
-		if err := h.answerOne(ctx, in, &list[i], &a); err != nil {
+		choices[n] = choice{p, option}
+	}
+	for _, c := range choices {
+		if err := h.answerOne(ctx, in, c.permission, c.option); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (h *handler) answerOne(ctx context.Context, in *input, p *view.Permission, a *answer) error {
-	switch a.Status {
-	case "resolved", "cancelled":
-		option := ofKind(p, rejecting) // a user who does not answer allows nothing
-		if a.Status == "resolved" {
-			var err error
-			if option, err = chosen(p, a.Payload); err != nil {
-				return err
-			}
+func isPending(p *view.Permission, id string) bool {
+	return p.ID == id && p.Status == view.PermissionOpen
+}
+
+// pendingIn returns the ids of the pending questions.
+func pendingIn(list []view.Permission) map[string]bool {
+	ids := map[string]bool{}
+	for i := range list {
+		if p := &list[i]; p.Status == view.PermissionOpen {
+			ids[p.ID] = true
 		}
-		if option != "" {
-			_, err := h.Verbs.Answer(ctx, api.Answer{Session: in.place.session, Permission: p.ID, Option: option, Offset: &p.Offset})
-			return err
+	}
+	return ids
+}
+
+// leftBy returns the ids of the interrupts with which another program has ended the
+// newest run. The next run has the answers.
+func leftBy(runs []view.Run) map[string]bool {
+	ids := map[string]bool{}
+	if n := len(runs); n > 0 {
+		for _, i := range interruptsOf(runs[n-1].Interrupts) {
+			ids[i.ID] = true
 		}
-		e := payload.NewEvent(payload.PermissionAnswered{Choice: tapedeck.Choice{ID: p.ID, Outcome: "cancelled"}})
-		e.Thread, e.Invocation = p.Thread, p.Invocation
-		_, err := h.Verbs.Append(ctx, tapedeck.Append{Session: in.place.session, Events: []tapedeck.Event{e}})
+	}
+	return ids
+}
+
+// askedIn returns the ids of all interrupts of a thread that are known.
+func askedIn(now *view.Snapshot) map[string]bool {
+	ids := map[string]bool{}
+	for i := range now.Permissions {
+		ids[now.Permissions[i].ID] = true
+	}
+	for i := range now.Runs {
+		for _, i := range interruptsOf(now.Runs[i].Interrupts) {
+			ids[i.ID] = true
+		}
+	}
+	return ids
+}
+
+// Statuses of an answer.
+const (
+	statusResolved  = "resolved"
+	statusCancelled = "cancelled"
+)
+
+// checkAnswers refuses answers to what nobody has asked, or waits for any more.
+func checkAnswers(list []answer, pending, asked map[string]bool) error {
+	seen := map[string]bool{}
+	for _, a := range list {
+		switch {
+		case seen[a.InterruptID]:
+			return tapedeck.Errorf(tapedeck.Invalid, "there are two answers to the interrupt %.100q", a.InterruptID)
+		case a.Status != statusResolved && a.Status != statusCancelled:
+			return tapedeck.Errorf(tapedeck.Invalid, "the status of an answer must be resolved or cancelled, not %.100q", a.Status)
+		case pending[a.InterruptID]:
+		case asked[a.InterruptID]:
+			return tapedeck.Errorf(tapedeck.Conflict, "the interrupt %.100q is not pending any more: it was answered or cancelled", a.InterruptID).
+				WithHint("connect again with a new client; it gets what happened since")
+		default:
+			return tapedeck.Errorf(tapedeck.NotFound, "the thread has no interrupt %.100q", a.InterruptID).
+				WithHint("connect to the thread; it says what is pending")
+		}
+		seen[a.InterruptID] = true
+	}
+	return nil
+}
+
+func (h *handler) answerOne(ctx context.Context, in *input, p *view.Permission, option string) error {
+	if option != "" {
+		_, err := h.Verbs.Answer(ctx, api.Answer{Session: in.place.session, Permission: p.ID, Option: option, Offset: &p.Offset})
 		return err
 	}
-	return tapedeck.Errorf(tapedeck.Invalid, "the status of an answer must be resolved or cancelled, not %.100q", a.Status)
+	e := payload.NewEvent(payload.PermissionAnswered{Choice: tapedeck.Choice{ID: p.ID, Outcome: "cancelled"}})
+	e.Thread, e.Invocation = p.Thread, p.Invocation
+	_, err := h.Verbs.Append(ctx, tapedeck.Append{Session: in.place.session, Events: []tapedeck.Event{e}})
+	return err
 }
 
 // Kinds of options, the one that covers less first.
@@ -187,11 +265,15 @@ func chosen(p *view.Permission, raw json.RawMessage) (string, error) {
 			return option, nil
 		}
 	}
+	return "", tapedeck.Errorf(tapedeck.Invalid, "the answer to %s chooses no option", p.ID).WithHint(`send {"option":"…"} with one of %q`, optionIDs(p))
+}
+
+func optionIDs(p *view.Permission) []string {
 	ids := make([]string, len(p.Options))
 	for i, o := range p.Options {
 		ids[i] = o.ID
 	}
-	return "", tapedeck.Errorf(tapedeck.Invalid, "the answer to %s chooses no option", p.ID).WithHint(`send {"option":"…"} with one of %q`, ids)
+	return ids
 }
 
 // interruptsOf reads the interrupts of a run that another program has recorded.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/internal/aguiwire"
 	"github.com/tapedeck/tapedeck/internal/httpapi"
 	"github.com/tapedeck/tapedeck/internal/jsonobj"
 	"github.com/tapedeck/tapedeck/payload"
@@ -51,6 +52,9 @@ func (h *handler) runInput(w http.ResponseWriter, r *http.Request, in *input) er
 	if open, busy := head.Run(in.place.lane); busy && len(in.resume) > 0 {
 		return h.resume(w, r, in, &now, open)
 	}
+	if err := checkAnswers(in.resume, leftBy(now.Runs), askedIn(&now)); err != nil {
+		return err
+	}
 	task, err := h.taskOf(r.Context(), in, &now, &head)
 	if err != nil {
 		return err
@@ -69,11 +73,11 @@ func (h *handler) runInput(w http.ResponseWriter, r *http.Request, in *input) er
 // resume answers the questions of an open run and streams how it continues. The
 // client may lack events that came after the questions, so it gets a snapshot first.
 func (h *handler) resume(w http.ResponseWriter, r *http.Request, in *input, now *view.Snapshot, open tapedeck.OpenRun) error {
-	if fresh := newMessages(in.Messages, known(now)); len(fresh) > 0 {
+	if fresh := aguiwire.NewMessages(in.Messages, aguiwire.Known(now)); len(fresh) > 0 {
 		return tapedeck.Errorf(tapedeck.Conflict, "thread %s is busy with %s, so it takes answers but no new message", in.place.id, open.Invocation).
 			WithHint("send the message when the run has ended")
 	}
-	if err := h.answer(r.Context(), in, now.Permissions); err != nil {
+	if err := h.answer(r.Context(), in, now); err != nil {
 		return err
 	}
 	return h.reattach(w, r, in, cmp.Or(in.RunID, open.Invocation))
@@ -119,13 +123,13 @@ func configOf(props json.RawMessage) json.RawMessage {
 // freshMessages returns the messages that the thread does not have: those after the
 // newest one that it has.
 func (h *handler) freshMessages(ctx context.Context, in *input, now *view.Snapshot) ([]payload.Message, error) {
-	fresh := newMessages(in.Messages, known(now))
+	fresh := aguiwire.NewMessages(in.Messages, aguiwire.Known(now))
 	if len(fresh) > 0 && len(fresh) == len(in.Messages) && now.Earlier > 0 {
 		all, err := h.conversation(ctx, in.place, now.At) // the client is far behind
 		if err != nil {
 			return nil, err
 		}
-		fresh = newMessages(in.Messages, known(&all))
+		fresh = aguiwire.NewMessages(in.Messages, aguiwire.Known(&all))
 	}
 	fresh = slices.DeleteFunc(slices.Clone(fresh), func(m payload.Message) bool { return m.Role == payload.RoleActivity })
 	for i := range fresh {
@@ -134,33 +138,25 @@ func (h *handler) freshMessages(ctx context.Context, in *input, now *view.Snapsh
 		}
 		delete(fresh[i].Metadata, metaKey) // what the server sent, or what a client must not set
 	}
-	return fresh, nil
+	return fresh, checkIDs(fresh)
 }
 
-func newMessages(list []payload.Message, known map[string]bool) []payload.Message {
-	for i := range slices.Backward(list) {
-		if known[list[i].ID] {
-			return list[i+1:]
+// checkIDs refuses two new messages with one id, because the second would replace the
+// first. Reasoning may have the id of the message that it is about.
+func checkIDs(list []payload.Message) error {
+	type key struct {
+		id        string
+		reasoning bool
+	}
+	seen := map[key]bool{}
+	for i := range list {
+		k := key{list[i].ID, list[i].Role == payload.RoleReasoning}
+		if seen[k] {
+			return tapedeck.Errorf(tapedeck.Invalid, "two new messages have the id %.100q", k.id).WithHint("give each message an id of its own")
 		}
+		seen[k] = true
 	}
-	return list
-}
-
-// known returns the ids of the messages that a client can have from a conversation.
-func known(s *view.Snapshot) map[string]bool {
-	ids := map[string]bool{}
-	for i := range s.Messages {
-		ids[s.Messages[i].ID] = true
-	}
-	for i := range s.Calls {
-		k := &s.Calls[i]
-		ids[k.ID], ids[k.MessageID] = true, true
-		if k.Result != nil {
-			ids[k.Result.MessageID] = true
-		}
-	}
-	delete(ids, "")
-	return ids
+	return nil
 }
 
 // askAgain returns the last message of the client, if that is a user's and has an
@@ -199,10 +195,11 @@ func (h *handler) askAgain(ctx context.Context, in *input, now *view.Snapshot, h
 }
 
 // newState returns the state of the client, nil if the thread has it already. An
-// empty object is what a client without state sends.
+// empty object is what a client without state sends. If the state of the thread is too
+// large for a frame, no client has it, so none can say that it has changed.
 func newState(state json.RawMessage, now *view.State) json.RawMessage {
 	var theirs, ours any
-	if state == nil || json.Unmarshal(state, &theirs) != nil {
+	if state == nil || now != nil && len(now.Value) > maxFrame || json.Unmarshal(state, &theirs) != nil {
 		return nil
 	}
 	if now == nil {
@@ -238,12 +235,15 @@ func (h *handler) stop(w http.ResponseWriter, r *http.Request) error {
 func (h *handler) stopRun(w http.ResponseWriter, r *http.Request, agent, thread, runID string) error {
 	at, err := parseThread(thread)
 	if err == nil {
-		_, err = h.agent(agent)
+		agent, err = h.agent(agent)
 	}
 	if err != nil {
 		return err
 	}
-	stopped, err := h.stopped(r.Context(), at, runID)
+	if agent == "" {
+		agent = h.Verbs.Agents()[0].Name
+	}
+	stopped, err := h.stopped(r.Context(), at, agent, runID)
 	if err != nil {
 		return err
 	}
@@ -252,14 +252,17 @@ func (h *handler) stopRun(w http.ResponseWriter, r *http.Request, agent, thread,
 	}{stopped})
 }
 
-// stopped cancels the open run of a thread and reports whether it did.
-func (h *handler) stopped(ctx context.Context, at place, runID string) (bool, error) {
+// stopped cancels the open run of an agent in a thread and reports whether it did.
+func (h *handler) stopped(ctx context.Context, at place, agent, runID string) (bool, error) {
 	head, err := h.Sessions.Head(ctx, at.session)
 	open, busy := head.Run(at.lane)
 	switch {
 	case tapedeck.KindOf(err) == tapedeck.NotFound:
 		return false, nil
 	case err != nil || !busy:
+		return false, err
+	}
+	if err := h.checkAgent(ctx, at, head.Head, open, agent); err != nil {
 		return false, err
 	}
 	if runID != "" && runID != open.Invocation && tapedeck.CheckID("the runId", runID) == nil {
@@ -273,4 +276,21 @@ func (h *handler) stopped(ctx context.Context, at place, runID string) (bool, er
 		return false, nil // it has ended by itself
 	}
 	return err == nil, err
+}
+
+// checkAgent refuses the run of another agent of this server. A run that is written by
+// another program, or by a sub-agent, has no path of its own, so that of any agent will do.
+func (h *handler) checkAgent(ctx context.Context, at place, head int64, open tapedeck.OpenRun, agent string) error {
+	now, err := h.Views.Snapshot(ctx, at.session, view.Query{At: &head, Thread: at.lane, Limit: 1})
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(now.Runs, func(r view.Run) bool { return r.Invocation == open.Invocation })
+	if i < 0 || now.Runs[i].Agent == agent {
+		return nil
+	}
+	if slices.ContainsFunc(h.Verbs.Agents(), func(a tapedeck.Agent) bool { return a.Name == now.Runs[i].Agent }) {
+		return tapedeck.Errorf(tapedeck.NotFound, "%s has no open run in thread %s", agent, at.id).WithHint("the thread has a run of %s", now.Runs[i].Agent)
+	}
+	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/view"
 )
 
 // The agent gets the words of the last message as its task, the messages before it as
@@ -37,6 +38,9 @@ func TestWhatTheAgentGets(t *testing.T) {
 		}
 		if got := spoken(t, w.inputs[1]); got[len(got)-1] != "tool red" || w.inputs[1].Task != "Continue where you left off." || w.inputs[1].Input != nil {
 			t.Errorf("the second run has %q, %q and %s", got, w.inputs[1].Task, w.inputs[1].Input)
+		}
+		if m := string(first.Message); !strings.Contains(m, `"id":"u1"`) || !strings.Contains(m, "y.png") || w.inputs[1].Message != nil {
+			t.Errorf("the messages of the tasks are %s and %s", m, w.inputs[1].Message)
 		}
 		if w.inputs[2].Task != "(a message without text)" {
 			t.Errorf("the third task is %q", w.inputs[2].Task)
@@ -176,6 +180,86 @@ func TestTwoQuestions(t *testing.T) {
 		f.receive(last.events())
 		if got := f.messages[len(f.messages)-1]["content"]; got != "a=yes<nil> b=yes<nil>" || f.outcome != "success" {
 			t.Errorf("the agent got %v, the outcome is %q", got, f.outcome)
+		}
+	})
+}
+
+// Answers that do not fit are refused as a whole: to what nobody asked, twice to one
+// question, to what is answered already. Nothing is appended.
+func TestAnswersThatDoNotFit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.run("/agui/asker", input("s", "r1", "u", "a b"))
+		synctest.Wait()
+		before, err := w.Session("s").Info(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		const yes = `{"interruptId":"a","status":"resolved","payload":{"approved":true}}`
+		for answers, want := range map[string]struct {
+			status int
+			says   string
+		}{
+			yes + `,{"interruptId":"x","status":"resolved"}`: {404, "no interrupt"},
+			yes + `,` + yes: {400, "two answers"},
+			yes + `,{"interruptId":"b","status":"resolved","payload":{"option":"maybe not"}}`: {400, "no option"},
+		} {
+			r := w.run("/agui/asker", `{"threadId":"s","runId":"r2","messages":[],"resume":[`+answers+`]}`)
+			after, err := w.Session("s").Info(t.Context())
+			if r.Status != want.status || !strings.Contains(r.Text(), want.says) || err != nil || after.Head != before.Head {
+				t.Errorf("%s: %d %s; the head is %d, before it was %d", answers, r.Status, r.Text(), after.Head, before.Head)
+			}
+		}
+	})
+}
+
+// The path of an agent stops only runs of that agent.
+func TestStopOfAnotherAgent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		r := w.open("/agui/steps", input("s", "r1", "u", "wait"))
+		synctest.Wait()
+		if other := w.run("/agui/asker/stop/s", ""); other.Status != 404 || !strings.Contains(other.Text(), "asker has no open run in thread s") {
+			t.Errorf("%d %s", other.Status, other.Text())
+		}
+		if s, err := w.Session("s").Info(t.Context()); err != nil || s.Status != tapedeck.StatusRunning {
+			t.Errorf("the session is %s, %v", s.Status, err)
+		}
+		if own := w.run("/agui/default/stop/s", ""); own.Status != 200 || !strings.Contains(own.Text(), "true") { // steps is the first agent
+			t.Errorf("%d %s", own.Status, own.Text())
+		}
+		<-r.Done
+	})
+}
+
+// A state that no client accepts is left out. What a client says instead cannot replace
+// it, because the client does not have it.
+func TestLargeState(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.run("/agui/steps", input("s", "r1", "u1", said("m1", "hello")))
+		const frame = 8 << 20
+		large := `{"text":"` + strings.Repeat("x", frame) + `"}`
+		events := []tapedeck.Event{
+			{Type: tapedeck.RunStarted, Invocation: "r2", Data: json.RawMessage(`{"threadId":"s","runId":"r2"}`)},
+			{Type: tapedeck.StateSnapshot, Invocation: "r2", Data: json.RawMessage(`{"snapshot":` + large + `}`)},
+			{Type: tapedeck.RunFinished, Invocation: "r2", Data: json.RawMessage(`{"threadId":"s","runId":"r2"}`)},
+		}
+		if _, err := w.Append(t.Context(), tapedeck.Append{Session: "s", Events: events}); err != nil {
+			t.Fatal(err)
+		}
+		r := w.run("/agui/steps/connect", input("s", "x", "u", ""))
+		if len(r.Text()) > frame {
+			t.Errorf("the client gets %d bytes", len(r.Text()))
+		}
+		f := &frontend{t: t}
+		if f.receive(r.events()); f.find("m1")["content"] != "hello" {
+			t.Errorf("the thread is not restored:\n%s", f)
+		}
+		w.run("/agui/steps", `{"threadId":"s","runId":"r3","state":{},"messages":[{"id":"u3","role":"user","content":"hi"}]}`)
+		now, err := w.Session("s").Snapshot(t.Context(), view.Query{})
+		if err != nil || now.State == nil || len(now.State.Value) < frame {
+			t.Errorf("the state has %d bytes, %v", len(now.State.Value), err)
 		}
 	})
 }

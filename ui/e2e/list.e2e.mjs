@@ -33,7 +33,7 @@ export const checks = {
       "/",
       async () => {},
       async (page) => {
-        for (const id of ["demo_hello", "demo_failed", "demo_live"])
+        for (const id of ["demo_hello", "demo_failed", "demo_live", "demo_agui", "demo_a2a"])
           await page.locator(`[data-session=${id}]`).waitFor();
         await page
           .locator("[data-session=demo_failed]")

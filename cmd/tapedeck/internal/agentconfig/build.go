@@ -17,6 +17,7 @@ import (
 	"github.com/tapedeck/tapedeck/runner"
 	"github.com/tapedeck/tapedeck/runner/a2a"
 	"github.com/tapedeck/tapedeck/runner/acp"
+	"github.com/tapedeck/tapedeck/runner/agui"
 	"github.com/tapedeck/tapedeck/runner/llm"
 	"github.com/tapedeck/tapedeck/runner/llm/mcp"
 	"github.com/tapedeck/tapedeck/runner/llm/tool"
@@ -65,6 +66,10 @@ func (a *agent) build(folder FolderFunc, base string) (deck.Agent, error) {
 	case "a2a":
 		env := environment{}
 		out.Runner = env.guard(a2a.New(a2a.Options{Name: a.Name, URL: a.URL, Header: env.expand(a.Headers)}))
+		return out, nil
+	case "agui":
+		env := environment{}
+		out.Runner = env.guard(agui.New(agui.Options{Name: a.Name, URL: a.URL, Header: env.expand(a.Headers)}))
 		return out, nil
 	case "acp":
 		out.Runner = a.acp()

@@ -211,7 +211,7 @@ func lineOfAgent(text []byte, i int) int {
 }
 
 // kinds are the kinds of agents.
-var kinds = []string{"a2a", "acp", "llm", "process", "script"}
+var kinds = []string{"a2a", "acp", "agui", "llm", "process", "script"}
 
 // check checks the settings without building the agent, and fills in those that the
 // preset has.
@@ -274,12 +274,16 @@ func (a *agent) checkLists() error {
 
 // checkURL refuses an agent of another server without the URL of that agent.
 func (a *agent) checkURL() error {
-	if a.Kind != "a2a" {
+	hint := map[string]string{
+		"a2a":  "set url to that of the agent; its card is at .well-known/agent-card.json below it",
+		"agui": "set url to that to which a front end sends its runs",
+	}[a.Kind]
+	if hint == "" {
 		return nil
 	}
 	if u, err := url.Parse(a.URL); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return tapedeck.Errorf(tapedeck.Invalid, "the agent %s, of kind a2a, has no url that begins with http:// or https://", a.Name).
-			WithHint("set url to that of the agent; its card is at .well-known/agent-card.json below it")
+		return tapedeck.Errorf(tapedeck.Invalid, "the agent %s, of kind %s, has no url that begins with http:// or https://", a.Name, a.Kind).
+			WithHint("%s", hint)
 	}
 	return nil
 }
@@ -293,7 +297,7 @@ func envsOf(servers []mcpServer) (out [][]string) {
 
 // checkUnused refuses settings that have no effect for the kind of the agent.
 func (a *agent) checkUnused() error {
-	llm, remote, program := a.Kind == "llm", a.Kind == "a2a", a.Kind == "acp" || a.Kind == "process"
+	llm, remote, program := a.Kind == "llm", a.Kind == "a2a" || a.Kind == "agui", a.Kind == "acp" || a.Kind == "process"
 	for _, s := range []struct {
 		name string
 		set  bool

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/tapedeck/tapedeck/deck"
+	"github.com/tapedeck/tapedeck/runner"
 )
 
 const goodConfig = `
@@ -117,6 +118,8 @@ func TestConfigErrors(t *testing.T) {
 		"[[agent]]\nname=\"a\"\nkind=\"a2a\"\n":                                            "has no url that begins with http:// or https://",
 		"[[agent]]\nname=\"a\"\nkind=\"a2a\"\nurl=\"s3cr3t\"\n":                            "has no url that begins with http:// or https://",
 		"[[agent]]\nname=\"a\"\nkind=\"a2a\"\nurl=\"http://h\"\ncwd=\"s3cr3t\"\n":          "cwd is not a setting of an agent of kind a2a",
+		"[[agent]]\nname=\"a\"\nkind=\"agui\"\nurl=\"s3cr3t\"\n":                           "kind agui, has no url that begins with http:// or https://",
+		"[[agent]]\nname=\"a\"\nkind=\"agui\"\nurl=\"http://h\"\nmodel=\"s3cr3t\"\n":       "model is not a setting of an agent of kind agui",
 		"[[agent]]\nname=\"a\"\nkind=\"llm\"\nstarts=[\"b\"]\n":                            `x.toml:1: a may start the agent "b"`,
 		"[[agent]]\nname=\"a\"\nkind=\"llm\"\nrun_timeout=\"s3cr3t\"\n":                    "x.toml:4",
 		"[[agent]]\nname=\"a\"\nkind=\"llm\"\n[[agent.mcp]]\nname=\"m\"\n":                 "either a command or a url",
@@ -189,5 +192,34 @@ func TestConfigOfTheDocs(t *testing.T) {
 	}
 	if n < 5 {
 		t.Errorf("there are %d examples", n)
+	}
+}
+
+// An agent of another server gets its headers with the values of variables, and cannot
+// run without one of them.
+func TestRemoteAgents(t *testing.T) {
+	t.Setenv("DECK_TEST_TOKEN", "secret")
+	for _, kind := range []string{"a2a", "agui"} {
+		for variable, want := range map[string]string{"DECK_TEST_TOKEN": "", "DECK_TEST_NONE": "the environment variable DECK_TEST_NONE is not set"} {
+			c, err := parse("x.toml", []byte(`[[agent]]
+name = "far"
+kind = "`+kind+`"
+url = "http://agents.example/run"
+headers = { Authorization = "Bearer ${`+variable+`}" }`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			agents, err := c.Build(someFolder)
+			if err != nil {
+				t.Fatal(err)
+			}
+			reason := ""
+			if err := agents[0].Runner.(runner.Capable).Available(); err != nil {
+				reason = err.Error()
+			}
+			if agents[0].Kind != kind || agents[0].Folder != nil || reason != want {
+				t.Errorf("%s: got %+v, %q", kind, agents[0], reason)
+			}
+		}
 	}
 }

@@ -1,0 +1,106 @@
+package aguiwire_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/aguiwire"
+	"github.com/tapedeck/tapedeck/payload"
+	"github.com/tapedeck/tapedeck/view"
+)
+
+func TestFrames(t *testing.T) {
+	for name, tt := range map[string]struct {
+		stream io.Reader
+		want   string
+	}{
+		"two":             {strings.NewReader(": hi\ndata: {}\n\nid: 7\r\ndata: [\r\ndata: ]\r\n\r\n"), "{} [\n] <nil>"},
+		"no line at end":  {strings.NewReader("data: {}\n\ndata: []"), "{} [] <nil>"},
+		"too large":       {strings.NewReader("data: {}\n\ndata: " + strings.Repeat("x", 100)), "{} an event of the stream is too large"},
+		"many short ones": {strings.NewReader("data: {}\n\n" + strings.Repeat("data: x\n", 20)), "{} an event of the stream is too large"},
+		"broken":          {io.MultiReader(strings.NewReader("data: {}\n\ndata: []"), broken{}), "{} broken"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, failed := "", error(nil)
+			for raw, err := range aguiwire.Frames(tt.stream, 32) {
+				if failed = err; err == nil {
+					got += string(raw) + " "
+				}
+			}
+			if got += fmt.Sprint(failed); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+type broken struct{}
+
+func (broken) Read([]byte) (int, error) { return 0, errors.New("broken") }
+
+func TestEvent(t *testing.T) {
+	for raw, want := range map[string]string{
+		`{"type":"CUSTOM","name":"a"}`: "CUSTOM <nil>",
+		`{"type":"LATER"}`:             "LATER <nil>",
+		`{"type":"session.closed"}`:    `session.closed it has the type "session.closed", which is not one of AG-UI`,
+		`{}`:                           ` it has the type "", which is not one of AG-UI`,
+		`{"type":7}`:                   ` it has the type "", which is not one of AG-UI`,
+		`[]`:                           " it is not a JSON object",
+		`{"type":"CUSTOM"`:             "CUSTOM it is not a JSON object",
+		``:                             " it is not a JSON object",
+	} {
+		e, err := aguiwire.Event("it", json.RawMessage(raw))
+		if got := fmt.Sprint(e.Type, " ", err); got != want || err != nil && tapedeck.KindOf(err) != tapedeck.Invalid {
+			t.Errorf("%s: got %q, want %q", raw, got, want)
+		}
+	}
+}
+
+func TestNewMessages(t *testing.T) {
+	list := []payload.Message{{ID: "a"}, {ID: "b"}, {ID: "c"}}
+	for known, want := range map[string]int{"": 3, "a": 2, "b": 1, "c": 0} {
+		if got := aguiwire.NewMessages(list, map[string]bool{known: true}); len(got) != want {
+			t.Errorf("with %q known, %d are new", known, len(got))
+		}
+	}
+}
+
+// A call without a message gets one, its answer follows it, and of two messages with one
+// id the newer one keeps it.
+func TestMessages(t *testing.T) {
+	var c view.Conversation
+	for n, p := range []payload.Payload{
+		payload.RunStarted{ThreadID: "t", RunID: "r1"},
+		payload.TextMessageStart{MessageID: "m"}, payload.TextMessageContent{MessageID: "m", Delta: "one"}, payload.TextMessageEnd{MessageID: "m"},
+		payload.RunFinished{ThreadID: "t", RunID: "r1"},
+		payload.RunStarted{ThreadID: "t", RunID: "r2"},
+		payload.ToolCallStart{ToolCallID: "k", ToolCallName: "Read"}, payload.ToolCallArgs{ToolCallID: "k", Delta: "{}"}, payload.ToolCallEnd{ToolCallID: "k"},
+		payload.TextMessageStart{MessageID: "m"}, payload.TextMessageContent{MessageID: "m", Delta: "two"}, payload.TextMessageEnd{MessageID: "m"},
+		payload.ToolCallResult{MessageID: "a", ToolCallID: "k", Content: payload.Text("done")},
+	} {
+		e := payload.NewEvent(p)
+		e.Offset, e.Channel, e.Invocation = int64(n), tapedeck.ChannelOf(e.Type), "r1"
+		if n > 4 {
+			e.Invocation = "r2"
+		}
+		c.Apply(&e)
+	}
+	s := c.Snapshot()
+	got := ""
+	for _, m := range (aguiwire.Form{}).Messages(&s) {
+		if got += fmt.Sprintf("%s %s %s %d; ", m.ID, m.Role, m.Text(), len(m.ToolCalls)); m.Metadata != nil {
+			t.Errorf("the metadata of %s are %s", m.ID, m.Metadata)
+		}
+	}
+	if want := "m@1 assistant one 0; k assistant  1; a tool done 0; m assistant two 0; "; got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+	if ids := aguiwire.Known(&s); len(ids) != 3 || !ids["m"] || !ids["k"] || !ids["a"] {
+		t.Errorf("known are %v", ids)
+	}
+}
