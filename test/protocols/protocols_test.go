@@ -68,6 +68,9 @@ func texts(items []item, role string) (out []string) {
 // unaware are the readers that do not learn of a rewind before the next run.
 func unaware(r *reader) bool { return r.late }
 
+// incomplete are the readers that do not get what is not complete.
+func incomplete(r *reader) bool { return r.whole }
+
 // The server is killed in the middle of a run, and the run is interrupted. It is resumed,
 // connections break in the middle of a text and of a tool call, the session goes back, and
 // another run begins. All protocols show the same conversation.
@@ -89,7 +92,7 @@ func TestInterruptedRun(t *testing.T) {
 	}
 
 	resumed, err := w.api().Resume(w.ctx, api.Resume{Session: session, Thread: thread, Config: json.RawMessage(
-		`{"steps":[{"turn":true},{"say":"` + words("again", 40) + `","rate":40},{"tool":"Bash","args":{"command":"ls -l"},"ms":1500,"result":"done"},{"think":"Good."},{"say":"The end."}]}`)})
+		`{"steps":[{"turn":true},{"say":"` + words("again", 40) + `","rate":40},{"tool":"Bash","args":{"command":"ls -l"},"ms":3000,"result":"done"},{"think":"Good."},{"say":"The end."}]}`)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +100,9 @@ func TestInterruptedRun(t *testing.T) {
 	w.awaitText("again10 ")
 	w.cut()
 	w.awaitCall("Bash")
+	w.awaitSame(incomplete) // the log does not grow while the tool works
 	w.cut()
+	w.awaitSame(incomplete)
 	w.awaitEnd(resumed)
 	second := w.awaitSame(nil)
 	if said := texts(second, payload.RoleAssistant); len(second) != 10 || said[2] != strings.TrimSpace(words("again", 40)) || second[7].Result != "done" {
@@ -183,7 +188,7 @@ func TestRunThatContinues(t *testing.T) {
 	w.awaitText("one20 ")
 	w.kill()
 	w.start()
-	w.awaitSame(func(r *reader) bool { return r.whole })
+	w.awaitSame(incomplete)
 	far.goOn <- struct{}{}
 	w.awaitText("one40 ")
 	w.awaitEnd(run)
