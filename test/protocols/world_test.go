@@ -240,8 +240,8 @@ func (w *world) awaitCall(name string) {
 }
 
 // awaitSame waits until all readers show the conversation of the snapshot, and returns it.
-// It begins when the log does not grow any more, so a reader that shows more than that
-// never comes to show it.
+// The log must not grow meanwhile, so a reader that shows more than that never comes to show
+// it.
 func (w *world) awaitSame(skip func(*reader) bool) []item {
 	w.t.Helper()
 	now, err := w.api().Snapshot(w.ctx, session, view.Query{Thread: thread})
@@ -259,7 +259,11 @@ func (w *world) awaitSame(skip func(*reader) bool) []item {
 // does not.
 func (w *world) awaitEach(what string, holds func(*reader) bool, show ...func(*reader) string) {
 	w.t.Helper()
-	missing := func() []*reader { return slices.DeleteFunc(slices.Clone(w.readers), holds) }
+	left := slices.Clone(w.readers)
+	missing := func() []*reader {
+		left = slices.DeleteFunc(left, holds)
+		return left
+	}
 	begin := time.Now()
 	timer := time.AfterFunc(patience, func() { w.change(func() {}) })
 	defer timer.Stop()
