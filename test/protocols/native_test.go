@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"slices"
 
 	"github.com/coder/websocket"
 
@@ -21,10 +20,9 @@ import (
 var errEnded = errors.New("the stream has ended")
 
 // A tape is what a reader of envelopes has: every event, each exactly once.
-type tape struct {
-	next   int64
-	active []tapedeck.Event
-}
+type tape []tapedeck.Event
+
+func (l *tape) next() int64 { return int64(len(*l)) }
 
 // add adds the next event.
 func (l *tape) add(r *reader, envelope []byte) error {
@@ -32,30 +30,38 @@ func (l *tape) add(r *reader, envelope []byte) error {
 	if err := json.Unmarshal(envelope, &e); err != nil {
 		return err
 	}
-	if e.Offset != l.next {
-		return fmt.Errorf("the event at offset %d came, not the one at %d", e.Offset, l.next)
+	if e.Offset != l.next() {
+		return fmt.Errorf("the event at offset %d came, not the one at %d", e.Offset, l.next())
 	}
-	l.next++
+	*l = append(*l, e)
 	var err error
-	r.change(func() { err = l.apply(r, &e) })
+	r.change(func() { err = l.show(r, &e) })
 	return err
 }
 
-func (l *tape) apply(r *reader, e *tapedeck.Event) error {
-	j, ok := e.Jump()
-	if !ok {
-		l.active = append(l.active, *e)
+func (l *tape) show(r *reader, e *tapedeck.Event) error {
+	if _, ok := e.Jump(); !ok {
 		return applyTo(&r.conversation, e)
 	}
-	// Here no jump goes to before another one, so what is active are the events below it.
-	l.active = slices.DeleteFunc(l.active, func(e tapedeck.Event) bool { return e.Offset >= j.To && j.Reverts(e.ThreadName()) })
 	r.reset()
-	for i := range l.active {
-		if err := applyTo(&r.conversation, &l.active[i]); err != nil {
+	for _, e := range active(*l) {
+		if err := applyTo(&r.conversation, &e); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// active returns the events that no jump has reverted. Each jump here concerns all threads.
+func active(log []tapedeck.Event) (out []tapedeck.Event) {
+	for i := range log {
+		if j, ok := log[i].Jump(); ok {
+			out = active(log[:j.To])
+			continue
+		}
+		out = append(out, log[i])
+	}
+	return out
 }
 
 func applyTo(c *conversation, e *tapedeck.Event) error {
@@ -101,7 +107,7 @@ func nativeSocket() *reader {
 			return err
 		}
 		defer c.CloseNow()
-		if err := c.Write(ctx, websocket.MessageText, fmt.Appendf(nil, `{"type":"follow","session":%q,"from":%d}`, session, l.next)); err != nil {
+		if err := c.Write(ctx, websocket.MessageText, fmt.Appendf(nil, `{"type":"follow","session":%q,"from":%d}`, session, l.next())); err != nil {
 			return err
 		}
 		for {

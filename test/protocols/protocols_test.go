@@ -174,8 +174,8 @@ func (f *farAgent) serve(t *testing.T) (config string) {
 }
 
 // The server is killed in the middle of a run whose agent works elsewhere: the run
-// continues. Then a client of A2A takes the session back. All protocols show the same
-// conversation.
+// continues. Then a client of A2A takes the session back, and a client of the HTTP API undoes
+// that. All protocols show the same conversation.
 func TestRunThatContinues(t *testing.T) {
 	far := &farAgent{goOn: make(chan struct{})}
 	w := newWorld(t, "team.far", "--config", far.serve(t))
@@ -201,13 +201,21 @@ func TestRunThatContinues(t *testing.T) {
 	w.again()
 	far.goOn <- struct{}{}
 	w.awaitEnd(second)
-	if both := w.awaitSame(nil); len(both) != 6 {
+	both := w.awaitSame(nil)
+	if len(both) != 6 {
 		t.Errorf("at the end of the second run the conversation is %q", both)
 	}
 	w.rewindOverA2A(second.Invocation)
 	w.reloadPages()
 	if back := w.awaitSame(unaware); !slices.Equal(back, first) {
 		t.Errorf("after the rewind the conversation is %q", back)
+	}
+	if _, err := w.api().Undo(w.ctx, api.Undo{Session: session}); err != nil {
+		t.Fatal(err)
+	}
+	w.reloadPages()
+	if forth := w.awaitSame(nil); !slices.Equal(forth, both) {
+		t.Errorf("after the undo the conversation is %q", forth)
 	}
 }
 
