@@ -72,7 +72,7 @@ func unaware(r *reader) bool { return r.late }
 func incomplete(r *reader) bool { return r.whole }
 
 // The server is killed in the middle of a run, and the run is interrupted. It is resumed,
-// connections break in the middle of a text and of a tool call, the session goes back, and
+// connections break in the middle of a text, a tool call and a thought, the session goes back, and
 // another run begins. All protocols show the same conversation.
 func TestInterruptedRun(t *testing.T) {
 	w := newWorld(t, "hello")
@@ -92,7 +92,7 @@ func TestInterruptedRun(t *testing.T) {
 	}
 
 	resumed, err := w.api().Resume(w.ctx, api.Resume{Session: session, Thread: thread, Config: json.RawMessage(
-		`{"steps":[{"turn":true},{"say":"` + words("again", 40) + `","rate":40},{"tool":"Bash","args":{"command":"ls -l"},"ms":3000,"result":"done"},{"think":"Good."},{"say":"The end."}]}`)})
+		`{"steps":[{"turn":true},{"say":"` + words("again", 40) + `","rate":40},{"tool":"Bash","args":{"command":"ls -l"},"ms":3000,"result":"done"},{"think":"` + words("hm", 40) + `","rate":40},{"say":"The end."}]}`)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,6 +103,8 @@ func TestInterruptedRun(t *testing.T) {
 	w.awaitSame(incomplete) // the log does not grow while the tool works
 	w.cut()
 	w.awaitSame(incomplete)
+	w.awaitThought("hm10 ")
+	w.cut()
 	w.awaitEnd(resumed)
 	second := w.awaitSame(nil)
 	if said := texts(second, payload.RoleAssistant); len(second) != 10 || said[2] != strings.TrimSpace(words("again", 40)) || second[7].Result != "done" {

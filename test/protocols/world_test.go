@@ -231,6 +231,19 @@ func (w *world) awaitText(words string) {
 	})
 }
 
+// awaitThought waits until a reader shows a thought that ends with words, or continues after
+// them. Some protocols have only whole thoughts.
+func (w *world) awaitThought(words string) {
+	w.t.Helper()
+	if !w.wait(func() bool {
+		return slices.ContainsFunc(w.readers[0].items, func(it *item) bool {
+			return it.Kind == payload.RoleReasoning && strings.Contains(it.Text, words)
+		})
+	}) {
+		w.t.Fatalf("%s does not show the thought %s", w.readers[0].name, words)
+	}
+}
+
 // awaitCall waits until all readers show a call of a tool.
 func (w *world) awaitCall(name string) {
 	w.t.Helper()
