@@ -87,7 +87,7 @@ func TestInterruptedRun(t *testing.T) {
 	w.kill()
 	w.start()
 	first := w.awaitSame(nil)
-	if said := texts(first, payload.RoleAssistant); len(first) != 5 || !strings.HasPrefix(said[1], words("slow", 12)) || strings.Contains(said[1], "slow200") {
+	if said := texts(first, payload.RoleAssistant); len(first) != 5 || !strings.HasPrefix(said[1]+" ", words("slow", 12)) || strings.Contains(said[1], "slow200") {
 		t.Errorf("after the kill the conversation is %q", first)
 	}
 
