@@ -79,7 +79,7 @@ func a2aResuming() *reader { return newA2A("1.0", true) }
 func a2aListing() *reader { return newA2A("0.3", false) }
 
 func newA2A(version string, resumes bool) *reader {
-	r := &reader{name: "A2A " + version, without: []string{payload.RoleReasoning}}
+	r := &reader{name: "A2A " + version, atEnd: true, without: []string{payload.RoleReasoning}}
 	a := &a2aReader{reader: r, version: version, resumes: resumes}
 	r.follow = func(ctx context.Context, _ *reader, url string) error { return a.follow(ctx, url) }
 	return r

@@ -226,7 +226,7 @@ func (w *world) rewindOverA2A(invocation string) {
 	w.t.Helper()
 	body := `{"jsonrpc":"2.0","id":1,"method":"message/send","params":{"message":{"kind":"message","messageId":"r1","role":"user","contextId":"` + session +
 		`","parts":[{"kind":"text","text":""}],"metadata":{"kagent_rewind_before_invocation_id":"` + invocation + `"}}}}`
-	resp, err := http.DefaultClient.Do(request(w.ctx, http.MethodPost, w.server.URL+"/a2a/"+w.agent, body))
+	resp, err := http.DefaultClient.Do(request(w.ctx, http.MethodPost, w.url+"/a2a/"+w.agent, body))
 	if err != nil {
 		w.t.Fatal(err)
 	}

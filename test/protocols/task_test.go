@@ -36,7 +36,7 @@ type taskReader struct {
 }
 
 func tasks() *reader {
-	r := &reader{name: "SSE tasks", parts: true}
+	r := &reader{name: "SSE tasks", parts: true, atEnd: true}
 	t := &taskReader{reader: r}
 	r.reload = func() { t.fresh = true }
 	r.follow = func(ctx context.Context, _ *reader, url string) error { return t.follow(ctx, url) }

@@ -14,7 +14,7 @@ import (
 // messagesView follows the view messages of Durable Streams: entities that are inserted,
 // updated and deleted.
 func messagesView() *reader {
-	return &reader{name: "Durable Streams, view messages", whole: true, follow: followDurable("/views/messages", func(r *reader, raw []byte) error {
+	return &reader{name: "Durable Streams, view messages", whole: true, atEnd: true, follow: followDurable("/views/messages", func(r *reader, raw []byte) error {
 		var e struct {
 			Type, Key string
 			Value     json.RawMessage
@@ -78,7 +78,7 @@ type replayed struct {
 // replaySocket follows with tapedeck.replay.v1. At each connect it asks for the history,
 // which stands for all messages before it.
 func replaySocket() *reader {
-	return &reader{name: "tapedeck.replay.v1", byKind: true, follow: func(ctx context.Context, r *reader, url string) error {
+	return &reader{name: "tapedeck.replay.v1", byKind: true, atEnd: true, follow: func(ctx context.Context, r *reader, url string) error {
 		c, err := dial(ctx, url+"/api/v1/sessions/"+session+"/ws", "tapedeck.replay.v1")
 		if err != nil {
 			return err

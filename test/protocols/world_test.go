@@ -37,6 +37,7 @@ type world struct {
 	data    string
 	args    []string
 	server  *testserver.Server
+	url     string // of the server
 	readers []*reader
 	done    sync.WaitGroup
 
@@ -72,6 +73,8 @@ type reader struct {
 	without []string // the kinds that the protocol leaves out
 	parts   bool     // a text that was opened again is one message for each part
 	whole   bool     // it gets only messages that are complete
+	atEnd   bool     // it shows messages and calls in the order in which they end
+	mixed   bool     // in this test messages and calls mix
 	late    bool     // it learns of a rewind only in the next run
 }
 
@@ -80,13 +83,18 @@ func newWorld(t *testing.T, agent string, args ...string) *world {
 	testserver.Binary(t) // so that its build does not count
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	w := &world{t: t, ctx: ctx, agent: agent, data: t.TempDir() + "/data", args: args, changed: make(chan struct{})}
-	w.readers = []*reader{
-		nativeStream(), nativeSocket(), replaySocket(), longPoll(), durableStream(), messagesView(), aguiView(),
-		agui(), a2aResuming(), a2aListing(), tasks(), mcpReader("2025-11-25"), mcpReader("2026-07-28"),
-	}
+	w.readers = allReaders()
 	w.cancel = cancel
 	w.start()
 	return w
+}
+
+// allReaders returns a reader for each protocol.
+func allReaders() []*reader {
+	return []*reader{
+		nativeStream(), nativeSocket(), replaySocket(), longPoll(), durableStream(), messagesView(), aguiView(),
+		agui(), a2aResuming(), a2aListing(), tasks(), mcpReader("2025-11-25"), mcpReader("2026-07-28"),
+	}
 }
 
 // stop ends the readers, before the server is killed at the end of the test.
@@ -99,13 +107,14 @@ func (w *world) stop() {
 func (w *world) start() {
 	w.t.Helper()
 	w.server = testserver.Start(w.t, w.data, w.args...)
+	w.url = w.server.URL
 	w.connect()
 }
 
 // api returns the client of the HTTP API.
 func (w *world) api() *client.Client {
 	w.t.Helper()
-	c, err := client.New(w.server.URL)
+	c, err := client.New(w.url)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -116,7 +125,7 @@ func (w *world) api() *client.Client {
 // connect lets the readers connect over a new link.
 func (w *world) connect() {
 	w.change(func() {
-		l := &link{url: w.server.URL}
+		l := &link{url: w.url}
 		l.ctx, l.cut = context.WithCancel(w.ctx)
 		w.link = l
 		w.turn++
@@ -211,11 +220,14 @@ func (r *reader) shown() []item { return r.compared(&r.conversation) }
 // compared returns a conversation as far as the protocol of the reader can show it.
 func (r *reader) compared(c *conversation) []item {
 	items := slices.DeleteFunc(c.normal(), func(it item) bool { return slices.Contains(r.without, it.Kind) })
-	if r.parts {
+	if r.parts && !r.mixed {
 		items = joined(items)
 	}
 	if r.byKind {
 		items = byKind(items)
+	}
+	if r.mixed && r.atEnd {
+		slices.SortFunc(items, func(a, b item) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
 	}
 	return items
 }
@@ -296,7 +308,7 @@ func (w *world) awaitEach(what string, holds func(*reader) bool, show ...func(*r
 }
 
 // patience is how long a reader may take to show something.
-const patience = 15 * time.Second
+var patience = 15 * time.Second
 
 // stream sends a request and takes the frames of its answer until the answer ends. An
 // answer that is no stream is an error.

@@ -78,6 +78,54 @@ func (m *messages) earlier(ctx context.Context, key spanKey, e *tapedeck.Event, 
 	return err
 }
 
+// leftOpen shows the messages and calls that the run of e, a RUN_ERROR, has left open.
+func (m *messages) leftOpen(ctx context.Context, e *tapedeck.Event, out [][]byte) ([][]byte, error) {
+	if e.Invocation == "" {
+		return out, nil
+	}
+	type part struct {
+		span
+		deltas []string
+		ended  bool // the newest part of it is its end
+		begun  bool
+	}
+	parts := map[spanKey]*part{}
+	var order []spanKey // the newest first
+	err := m.before(ctx, e, func(key spanKey, step spanStep, d spanData) {
+		p := parts[key]
+		if p == nil {
+			p = &part{ended: step == spanEnds}
+			parts[key] = p
+		}
+		switch step {
+		case spanBegins:
+			if !p.begun && !p.ended {
+				p.begun, p.head = true, d
+				order = append(order, key)
+			}
+		case spanContinues:
+			p.deltas = append(p.deltas, d.Delta)
+		case spanEnds:
+			p.again = p.begun
+		}
+	})
+	if err != nil {
+		return out, err
+	}
+	for _, key := range slices.Backward(order) {
+		p := parts[key]
+		for _, d := range slices.Backward(p.deltas) {
+			p.body = append(p.body, d...)
+		}
+		out = append(out, p.encode(key, e))
+		delete(m.open, key)
+	}
+	if len(m.open) == 0 {
+		m.bytes = 0
+	}
+	return out, nil
+}
+
 // before calls f for the parts of messages and calls before e in the run of e, the newest
 // first. It looks at maxSpan events at most, so that the result for an event does not depend
 // on where a reader begins.

@@ -9,7 +9,8 @@ import (
 )
 
 // messages shows messages and tool calls once they are finished, as entities of the
-// state protocol: type "message", an AG-UI message, and type "toolCall".
+// state protocol: type "message", an AG-UI message, and type "toolCall". A run that fails
+// finishes what it has left open.
 //
 // The result for an event depends only on the events since its message began. If a
 // reader begins in the middle of a message, the fold reads back to its beginning.
@@ -110,9 +111,12 @@ func (m *messages) Apply(ctx context.Context, e *tapedeck.Event, out [][]byte) (
 		return toolResult(e, out), nil
 	case tapedeck.SessionRewound, tapedeck.SessionCleared, tapedeck.SessionOverwritten:
 		return m.jump(ctx, m.session, e, messageEntities, out)
-	case tapedeck.RunStarted, tapedeck.RunFinished, tapedeck.RunError:
+	case tapedeck.RunStarted, tapedeck.RunFinished:
 		m.runs.note(e)
 		return out, nil
+	case tapedeck.RunError:
+		m.runs.note(e)
+		return m.leftOpen(ctx, e, out)
 	}
 	switch key, step, d := spanOf(e); step {
 	case spanBegins:
