@@ -29,9 +29,10 @@ lint: ## run golangci-lint (its first build takes some minutes)
 	$(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run
 	cd adk && $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run
 
-conformance: build ## run the official Durable Streams suite, the official clients of MCP, A2A, AG-UI and CopilotKit, and the clients of three other designs (needs Node 20 and npm)
+conformance: build ## run the official Durable Streams suite, the official clients of MCP, A2A, AG-UI and CopilotKit, and the clients of four other designs (needs Node 20 and npm)
 	cd conformance/durable && npm ci --no-audit --no-fund --silent && node run.mjs --binary $(abspath $(BIN))
 	cd conformance/mcp && npm ci --no-audit --no-fund --silent && node run.mjs --binary $(abspath $(BIN))
+	cd conformance/source000 && npm ci --no-audit --no-fund --silent && node run.mjs --binary $(abspath $(BIN))
 	cd conformance/source002 && node run.mjs --binary $(abspath $(BIN))
 	cd conformance/source003 && npm ci --no-audit --no-fund --silent && node run.mjs --binary $(abspath $(BIN))
 	cd conformance/source004 && node run.mjs --binary $(abspath $(BIN))

@@ -85,23 +85,45 @@ func postWithClient(address string, requests []request, length time.Duration) ([
 	return slices.Concat(lat...), failed.Load(), nil
 }
 
+// A feed is what followers follow, and how an event is added that has the time when it was
+// sent.
+type feed struct {
+	request func(ctx context.Context) (*http.Request, error) // the request of a follower
+	send    func(at int64) error
+	mark    string // stands before the time in an event
+	end     byte   // stands behind it
+}
+
+// pad makes events larger.
+var pad = strings.Repeat("x", 150)
+
+// durableFeed returns a new stream of Durable Streams.
+func durableFeed(p *process) (feed, error) {
+	u := fmt.Sprintf("%s/v1/stream/f%d", p.URL, time.Now().UnixNano())
+	return feed{
+		request: func(ctx context.Context) (*http.Request, error) {
+			return http.NewRequestWithContext(ctx, http.MethodGet, u+"?offset=-1&live=sse", nil)
+		},
+		send: func(at int64) error {
+			return sendAll(http.MethodPost, u, "application/json", strings.NewReader(fmt.Sprintf(`{"t":%d,"pad":"%s"}`, at, pad)))
+		},
+		mark: `{"t":`, end: ',',
+	}, sendAll(http.MethodPut, u, "application/json", nil)
+}
+
 // fanOut has one writer and many SSE followers. rate is the number of appends per second.
 // A latency begins before the append is sent and ends when a follower has the event.
-func fanOut(ctx context.Context, p *process, followers, rate int, length time.Duration) (result, error) {
-	u := fmt.Sprintf("%s/v1/stream/f%d", p.URL, time.Now().UnixNano())
-	if err := sendAll(http.MethodPut, u, "application/json", nil); err != nil {
-		return result{}, err
-	}
+func fanOut(ctx context.Context, p *process, to func(*process) (feed, error), followers, rate int, length time.Duration) (result, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	memory := p.rss()
-	g, err := follow(ctx, u, followers)
+	g, err := follow(ctx, p, to, followers)
 	if err != nil {
 		return result{}, err
 	}
 	perUnit := (p.rss() - memory) / float64(followers)
 	cpu, begin := p.cpu(), time.Now()
-	sent, err := g.write(u, rate, length)
+	sent, err := g.write(rate, length)
 	if err != nil {
 		return result{}, err
 	}
@@ -117,20 +139,28 @@ func fanOut(ctx context.Context, p *process, followers, rate int, length time.Du
 	}, nil
 }
 
-// A group has the followers of one stream.
+// A group has the followers of a feed.
 type group struct {
+	feed
 	wg    sync.WaitGroup
 	ready atomic.Int64
 	got   atomic.Int64
 	lat   [][]float64
 }
 
-func follow(ctx context.Context, u string, n int) (*group, error) {
-	g := &group{lat: make([][]float64, n)}
+func follow(ctx context.Context, p *process, to func(*process) (feed, error), n int) (*group, error) {
+	f, err := to(p)
+	if err != nil {
+		return nil, err
+	}
+	g := &group{feed: f, lat: make([][]float64, n)}
 	transport := &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: -1}
 	for i := range n {
 		g.wg.Go(func() {
-			req, _ := http.NewRequestWithContext(ctx, http.MethodGet, u+"?offset=-1&live=sse", nil)
+			req, err := f.request(ctx)
+			if err != nil {
+				return
+			}
 			resp, err := transport.RoundTrip(req)
 			if err != nil {
 				return
@@ -159,12 +189,12 @@ func (g *group) read(i int, r io.Reader) {
 		}
 		line := sc.Bytes()
 		for {
-			at := bytes.Index(line, []byte(`{"t":`))
-			if at < 0 {
+			_, after, found := bytes.Cut(line, []byte(g.mark))
+			if !found {
 				break
 			}
-			line = line[at+5:]
-			end := bytes.IndexByte(line, ',')
+			line = after
+			end := bytes.IndexByte(line, g.end)
 			t, _ := strconv.ParseInt(string(line[:max(0, end)]), 10, 64)
 			g.lat[i] = append(g.lat[i], float64(time.Now().UnixNano()-t)/1e6)
 			g.got.Add(1)
@@ -172,15 +202,13 @@ func (g *group) read(i int, r io.Reader) {
 	}
 }
 
-func (g *group) write(u string, rate int, length time.Duration) (int, error) {
-	pad := strings.Repeat("x", 150)
+func (g *group) write(rate int, length time.Duration) (int, error) {
 	tick := time.NewTicker(time.Second / time.Duration(rate))
 	defer tick.Stop()
 	sent := 0
 	for begin := time.Now(); time.Since(begin) < length; sent++ {
 		<-tick.C
-		body := fmt.Appendf(nil, `{"t":%d,"pad":"%s"}`, time.Now().UnixNano(), pad)
-		if err := sendAll(http.MethodPost, u, "application/json", bytes.NewReader(body)); err != nil {
+		if err := g.send(time.Now().UnixNano()); err != nil {
 			return sent, err
 		}
 	}
@@ -235,7 +263,6 @@ func fill(u string, events int) error {
 	if err := sendAll(http.MethodPut, u, "application/json", nil); err != nil {
 		return err
 	}
-	pad := strings.Repeat("x", 150)
 	for i := 0; i < events; i += 500 {
 		var b strings.Builder
 		for j := range 500 {
@@ -269,14 +296,10 @@ func readAll(u string) error {
 // idle connects followers, waits until the server is quiet, and measures their cost while
 // no event arrives.
 func idle(ctx context.Context, p *process, followers int, length time.Duration) (result, error) {
-	u := fmt.Sprintf("%s/v1/stream/i%d", p.URL, time.Now().UnixNano())
-	if err := sendAll(http.MethodPut, u, "application/json", nil); err != nil {
-		return result{}, err
-	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	memory := p.rss()
-	g, err := follow(ctx, u, followers)
+	g, err := follow(ctx, p, durableFeed, followers)
 	if err != nil {
 		return result{}, err
 	}

@@ -72,6 +72,9 @@ func run(ctx context.Context, o options) error {
 	if err := measureSockets(ctx, o, r); err != nil {
 		return err
 	}
+	if err := measureAGUI(ctx, o, r); err != nil {
+		return err
+	}
 	if r.wants("views:") {
 		if err := measureViews(ctx, r); err != nil {
 			return err

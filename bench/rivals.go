@@ -44,7 +44,9 @@ func loads(o options) []load {
 			{"… p50 latency", "ms", p50, 0, true}}},
 		{run: func(_ context.Context, p *process) (result, error) { return appends(p, postWithClient, 1, o.length) }, rows: []row{
 			{"appends of 256 B, 1 connection, Go's own client", "appends/s", rate, 0.5, false}}},
-		{run: func(ctx context.Context, p *process) (result, error) { return fanOut(ctx, p, 1000, 20, o.length) }, rows: []row{
+		{run: func(ctx context.Context, p *process) (result, error) {
+			return fanOut(ctx, p, durableFeed, 1000, 20, o.length)
+		}, rows: []row{
 			{"1,000 SSE followers at 20 events/s, p50 latency", "ms", p50, 0.6, true},
 			{"… p99 latency", "ms", p99, 0, true},
 			{"… server CPU", "cores", cores, 0.5, true}}},

@@ -38,6 +38,7 @@ type fold struct {
 type text struct {
 	id, role, invocation string
 	text                 strings.Builder
+	open                 bool           // it has not ended
 	artifact             sdk.ArtifactID // "" before the first part of it is sent
 }
 
@@ -120,9 +121,15 @@ func (f *fold) runStarted(e *tapedeck.Event) []sdk.Event {
 
 func (f *fold) textStart(e *tapedeck.Event) []sdk.Event {
 	p := partOf(e)
-	if p.MessageID != "" && f.texts[e.Invocation+divider+p.MessageID] == nil {
-		f.texts[e.Invocation+divider+p.MessageID] = &text{id: p.MessageID, role: p.Role, invocation: e.Invocation}
+	if p.MessageID == "" {
+		return nil
 	}
+	t := f.texts[e.Invocation+divider+p.MessageID]
+	if t == nil {
+		t = &text{id: p.MessageID, role: p.Role, invocation: e.Invocation}
+		f.texts[e.Invocation+divider+p.MessageID] = t
+	}
+	t.open = true
 	return nil
 }
 
@@ -158,7 +165,20 @@ func (f *fold) textEnd(e *tapedeck.Event) []sdk.Event {
 	if t == nil || t.text.Len() == 0 {
 		return nil
 	}
+	t.open = false
 	return f.said(e, t.role, t.id, sdk.NewTextPart(t.text.String()))
+}
+
+// endTexts returns the messages that a run of an external program has left open: a front end
+// shows the history, not the artifacts.
+func (f *fold) endTexts(e *tapedeck.Event) (out []sdk.Event) {
+	for _, t := range f.artifacts {
+		if t.open && t.invocation == e.Invocation {
+			t.open = false
+			out = append(out, f.said(e, t.role, t.id, sdk.NewTextPart(t.text.String()))...)
+		}
+	}
+	return out
 }
 
 // said returns the update of a whole message, "" if its role has no counterpart.
@@ -330,11 +350,12 @@ func (f *fold) runError(e *tapedeck.Event) []sdk.Event {
 		Message string `json:"message"`
 	}
 	_ = json.Unmarshal(e.Data, &d) // see partOf
+	out := f.endTexts(e)
 	f.ended()
 	if d.Message == "" {
 		d.Message = "the run failed"
 	}
-	return f.status(e, sdk.TaskStateFailed, f.message(e, sdk.MessageRoleAgent, "error"+divider+e.Invocation, sdk.NewTextPart(d.Message)))
+	return append(out, f.status(e, sdk.TaskStateFailed, f.message(e, sdk.MessageRoleAgent, "error"+divider+e.Invocation, sdk.NewTextPart(d.Message)))...)
 }
 
 // ended forgets what belongs to the open run.

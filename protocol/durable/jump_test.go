@@ -104,6 +104,36 @@ func TestViewsFollowJumps(t *testing.T) {
 	})
 }
 
+// An undo restores messages and calls in the order of the conversation.
+func TestUndoRestoresTheOrder(t *testing.T) {
+	o := options(newMemory())
+	handler := durable.New(o)
+	must(t, 201, handler, "PUT", "sessions/s", "")
+	events := turn(1, "")
+	undone := int64(1 + len(events))
+	events = append(events,
+		tapedeck.Event{Type: tapedeck.SessionRewound, Data: json.RawMessage(`{"marker":"a","toOffset":1}`)},
+		tapedeck.Event{Type: tapedeck.SessionRewound, Data: json.RawMessage(fmt.Sprintf(`{"marker":"b","toOffset":%d,"previous":%d}`, undone, undone))})
+	if _, err := o.Store.Append(t.Context(), tapedeck.Append{Session: "s", Events: events}); err != nil {
+		t.Fatal(err)
+	}
+	var changes []struct {
+		Key     string
+		Headers struct{ Operation string }
+	}
+	body := textOf(t, must(t, 200, handler, "GET", "sessions/s/views/messages?offset="+offsetAt(int(undone)+1), ""))
+	if err := json.Unmarshal([]byte(body), &changes); err != nil {
+		t.Fatal(err)
+	}
+	got := ""
+	for _, c := range changes {
+		got += c.Headers.Operation + " " + c.Key + " "
+	}
+	if got != "insert u1 insert c1 insert r1 insert m1 " {
+		t.Errorf("got %s", got)
+	}
+}
+
 // entitiesOf folds changes as a client of the state protocol does, and keeps one
 // member of each entity.
 func entitiesOf(t *rapid.T, resp *http.Response, member string) map[string]string {

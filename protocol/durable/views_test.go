@@ -211,6 +211,29 @@ func TestMessageBegunBeforeThePage(t *testing.T) {
 	}
 }
 
+// TestMessageOpenedAgain reads a message that its run ends and opens again, from every
+// offset: the change at its second end has the whole text.
+func TestMessageOpenedAgain(t *testing.T) {
+	handler := newHandler(nil)
+	must(t, 201, handler, "PUT", "sessions/s", "")
+	events := []string{`{"type":"RUN_STARTED","invocation":"r","data":{"runId":"r"}}`}
+	for _, part := range []string{"one ", "two"} {
+		for _, e := range []string{`START","data":{"messageId":"m"`, `CONTENT","data":{"messageId":"m","delta":"` + part + `"`, `END","data":{"messageId":"m"`} {
+			events = append(events, `{"invocation":"r","type":"TEXT_MESSAGE_`+e+`}}`)
+		}
+	}
+	must(t, 204, handler, "POST", "sessions/s", "["+strings.Join(events, ",")+"]", asJSON...)
+	for from := range 8 {
+		got := textOf(t, must(t, 200, handler, "GET", "sessions/s/views/messages?offset="+offsetAt(from), ""))
+		if first := strings.Contains(got, `"content":"one "},"headers":{"operation":"insert"`); first != (from <= 4) {
+			t.Errorf("from %d the first change: %v, %s", from, first, got)
+		}
+		if !strings.Contains(got, `"content":"one two"},"headers":{"operation":"update"`) {
+			t.Errorf("from %d: %s", from, got)
+		}
+	}
+}
+
 // TestSparseFilter finds the one event of many that passes a filter, without an answer for
 // every page in between.
 func TestSparseFilter(t *testing.T) {

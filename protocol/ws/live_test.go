@@ -245,3 +245,21 @@ func TestServerStops(t *testing.T) {
 		})
 	}
 }
+
+// TestInvalidText: bytes that are not UTF-8 end a socket of tapedeck.replay.v1, and nothing
+// else is stored in their place.
+func TestInvalidText(t *testing.T) {
+	within(t, func(t *testing.T, w *world) {
+		p := w.dial(t, "/sessions/s/ws", ws.Replay)
+		defer func() { _ = p.CloseNow() }()
+		p.send(t, `{"type":"task.thinking","elementId":"e","message":"before"}`)
+		before := p.received()
+		p.send(t, "{\"type\":\"task.thinking\",\"elementId\":\"e\",\"message\":\"a\xffb\"}")
+		if got := before + p.received(); !strings.Contains(got, `"before"`) || !strings.Contains(got, "is not valid UTF-8") || !strings.Contains(got, "close 1007") {
+			t.Errorf("got %s", got)
+		}
+		if s, err := w.Session("s").Info(t.Context()); err != nil || s.Head != 3 {
+			t.Errorf("the session has %d events, %v", s.Head, err)
+		}
+	})
+}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/coder/websocket"
 
@@ -79,6 +80,10 @@ func (r *replay) readMessages() error {
 		raw, err := r.read()
 		if err != nil {
 			return err
+		}
+		if !utf8.Valid(raw) { // encoding/json would replace what is not
+			r.release(len(raw))
+			return &fault{tapedeck.Errorf(tapedeck.Invalid, "the message is not valid UTF-8"), websocket.StatusInvalidFramePayloadData}
 		}
 		var m replayMessage
 		if json.Unmarshal(raw, &m) != nil {
@@ -205,6 +210,13 @@ func (r *replay) answerRequests(at int64) error {
 func (r *replay) sendEvent(e *tapedeck.Event) error {
 	if thread, ok := jumpOf(e); ok {
 		return r.sendJump(e, thread)
+	}
+	if k, ok := r.out.reopens(e); ok {
+		before, err := r.Views.Snapshot(r.ctx, r.session, view.Query{At: new(e.Offset), Thread: k.thread, Limit: maxShown})
+		if err != nil {
+			return err
+		}
+		r.out.restore(k, &before)
 	}
 	for _, m := range r.out.encode(e) {
 		if err := r.sendMessage(m); err != nil {

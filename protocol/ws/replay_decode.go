@@ -24,9 +24,15 @@ const maxElements = 1000
 
 // An element is what is open in the thread of an element.
 type element struct {
-	thread, invocation string                      // invocation is "" without a run
-	texts              map[string]*strings.Builder // by the id of the message
+	thread, invocation string                  // invocation is "" without a run
+	texts              map[string]*writtenText // of the run, by the id of the message
 	calls              []namedCall
+}
+
+// A writtenText is a text that the backend writes. A run may open it again after its end.
+type writtenText struct {
+	text strings.Builder
+	open bool
 }
 
 type namedCall struct{ id, name string }
@@ -68,7 +74,7 @@ var fromBackend = map[string]bool{
 // restoreElement returns what is open in a thread of the log, so that a backend can
 // continue after a reconnect.
 func restoreElement(ctx context.Context, h *handler, session, thread string) (*element, error) {
-	el := &element{thread: thread, texts: make(map[string]*strings.Builder)}
+	el := &element{thread: thread, texts: make(map[string]*writtenText)}
 	s, err := h.Sessions.Head(ctx, session)
 	if err != nil {
 		return nil, err
@@ -83,9 +89,10 @@ func restoreElement(ctx context.Context, h *handler, session, thread string) (*e
 		return nil, err
 	}
 	for i := range now.Messages {
-		if m := &now.Messages[i]; m.Status == tapedeck.StatusRunning && m.Role != roleReasoning {
-			el.texts[m.ID] = new(strings.Builder)
-			el.texts[m.ID].WriteString(m.Text)
+		if m := &now.Messages[i]; m.Invocation == el.invocation && m.Role != roleReasoning {
+			t := &writtenText{open: m.Status == tapedeck.StatusRunning}
+			t.text.WriteString(m.Text)
+			el.texts[m.ID] = t
 		}
 	}
 	for i := range now.Calls {
@@ -117,12 +124,23 @@ func (el *element) events(m *replayMessage) ([]tapedeck.Event, error) {
 	for i := range out {
 		out[i].Thread, out[i].Invocation, out[i].Time = el.thread, el.invocation, at
 	}
-	if m.Type == typeTextEnd && len(el.texts)+len(el.calls) == 0 {
+	if m.Type == typeTextEnd && el.rests() {
 		end := payload.NewEvent(payload.RunFinished{ThreadID: el.thread, RunID: el.invocation})
 		end.Thread, end.Invocation = el.thread, el.invocation
 		out, el.invocation = append(out, end), ""
+		clear(el.texts)
 	}
 	return out, nil
+}
+
+// rests reports whether nothing is open in the element.
+func (el *element) rests() bool {
+	for _, t := range el.texts {
+		if t.open {
+			return false
+		}
+	}
+	return len(el.calls) == 0
 }
 
 func (el *element) payloads(m *replayMessage) ([]payload.Payload, error) {
@@ -131,12 +149,13 @@ func (el *element) payloads(m *replayMessage) ([]payload.Payload, error) {
 		content, _ := json.Marshal(m.Message) // a string can be encoded
 		return []payload.Payload{payload.MessageAdded{Message: payload.Message{ID: tapedeck.NewID("msg_"), Role: roleReasoning, Content: content}}}, nil
 	case typeTextStart:
-		el.texts[m.MessageID] = new(strings.Builder)
-		return []payload.Payload{payload.TextMessageStart{MessageID: m.MessageID, Role: roleAssistant}}, nil
+		return el.textStart(m)
 	case typeTextContent:
 		return el.content(m)
 	case typeTextEnd:
-		delete(el.texts, m.MessageID)
+		if t := el.texts[m.MessageID]; t != nil {
+			t.open = false
+		}
 		return []payload.Payload{payload.TextMessageEnd{MessageID: m.MessageID}}, nil
 	case typeToolStart:
 		return el.toolStart(m)
@@ -144,26 +163,49 @@ func (el *element) payloads(m *replayMessage) ([]payload.Payload, error) {
 	return el.toolEnd(m)
 }
 
-// content returns the new part of a text: the delta, or else what the text so far has
-// more than before.
+func (el *element) textStart(m *replayMessage) ([]payload.Payload, error) {
+	switch m.Role {
+	case "":
+		m.Role = roleAssistant
+	case roleAssistant, roleUser:
+	default:
+		return nil, tapedeck.Errorf(tapedeck.Invalid, "a text message has no role %.64q", m.Role).WithHint("the roles are %s and %s", roleAssistant, roleUser)
+	}
+	if el.texts[m.MessageID] == nil {
+		el.texts[m.MessageID] = new(writtenText)
+	}
+	el.texts[m.MessageID].open = true
+	return []payload.Payload{payload.TextMessageStart{MessageID: m.MessageID, Role: m.Role}}, nil
+}
+
+// content returns the new part of a text: what the text so far has more than before, or
+// the delta of a message without it. So a backend can send the text so far again after a
+// lost connection, and what was lost with the connection is added.
 func (el *element) content(m *replayMessage) ([]payload.Payload, error) {
-	known, delta := el.texts[m.MessageID], ""
+	t := el.texts[m.MessageID]
 	switch {
-	case known == nil:
+	case t == nil || !t.open:
 		return nil, tapedeck.Errorf(tapedeck.Conflict, "message %.64q is not open", m.MessageID).WithHint("send %s first", typeTextStart)
-	case m.Delta != nil:
-		delta = *m.Delta
-	case m.Content == nil:
+	case m.Delta == nil && m.Content == nil:
 		return nil, tapedeck.Errorf(tapedeck.Invalid, "the message has neither delta nor content")
-	case !strings.HasPrefix(*m.Content, known.String()):
+	case m.Delta != nil && m.Content != nil && !strings.HasSuffix(*m.Content, *m.Delta):
+		return nil, tapedeck.Errorf(tapedeck.Invalid, "the content of message %.64q does not end with its delta", m.MessageID).
+			WithHint("content is the whole text so far, with the delta; send one of them")
+	}
+	delta, known := "", t.text.String()
+	switch {
+	case m.Content == nil:
+		delta = *m.Delta
+	case strings.HasPrefix(known, *m.Content): // it was sent before
+	case !strings.HasPrefix(*m.Content, known):
 		return nil, tapedeck.Errorf(tapedeck.Conflict, "the content of message %.64q does not continue what was sent before", m.MessageID)
 	default:
-		delta = (*m.Content)[known.Len():]
+		delta = (*m.Content)[len(known):]
 	}
 	if delta == "" {
 		return nil, nil
 	}
-	known.WriteString(delta)
+	t.text.WriteString(delta)
 	return []payload.Payload{payload.TextMessageContent{MessageID: m.MessageID, Delta: delta}}, nil
 }
 

@@ -25,10 +25,12 @@ type replayEncoder struct {
 // An openKey names a message or a call of a thread.
 type openKey struct{ thread, id string }
 
-// An openText is a text that grows.
+// An openText is a text that grows. A text that has ended is kept, without its words,
+// until its run ends, because the run may open it again.
 type openText struct {
 	invocation string
 	thought    bool
+	ended      bool
 	text       strings.Builder
 }
 
@@ -42,18 +44,50 @@ type openCall struct {
 // begin sets what is open as of a snapshot of all threads.
 func (r *replayEncoder) begin(s *view.Snapshot) {
 	r.open, r.calls = make(map[openKey]*openText), make(map[openKey]*openCall)
+	running := make(map[string]bool)
+	for i := range s.Runs {
+		running[s.Runs[i].Invocation] = s.Runs[i].Status == tapedeck.StatusRunning
+	}
 	for i := range s.Messages {
-		if m := &s.Messages[i]; m.Status == tapedeck.StatusRunning {
-			o := &openText{invocation: m.Invocation, thought: m.Role == roleReasoning}
+		m := &s.Messages[i]
+		o := &openText{invocation: m.Invocation, thought: m.Role == roleReasoning, ended: m.Status != tapedeck.StatusRunning}
+		switch {
+		case !o.ended:
 			o.text.WriteString(m.Text)
-			r.open[openKey{m.Thread, m.ID}] = o
+		case o.thought || !running[m.Invocation]:
+			continue
 		}
+		r.open[openKey{m.Thread, m.ID}] = o
 	}
 	for i := range s.Calls {
 		if c := &s.Calls[i]; c.Result == nil && (c.Status == tapedeck.StatusRunning || c.Status == tapedeck.StatusPending) {
 			o := &openCall{invocation: c.Invocation, name: c.Name, announced: c.Status == tapedeck.StatusRunning}
 			o.args.WriteString(c.Arguments)
 			r.calls[openKey{c.Thread, c.ID}] = o
+		}
+	}
+}
+
+// reopens reports whether e opens a text again that its run has ended, as after a restart
+// of the server in the middle of the text.
+func (r *replayEncoder) reopens(e *tapedeck.Event) (k openKey, ok bool) {
+	if e.Type != tapedeck.TextMessageStart || elementOf(e.ThreadName()) == "" {
+		return k, false
+	}
+	var d parts
+	_ = e.Unpack(&d) // see encode
+	k = openKey{e.Thread, d.MessageID}
+	o := r.open[k]
+	return k, o != nil && o.ended && o.invocation == e.Invocation
+}
+
+// restore gives a text that is opened again the words that it had before.
+func (r *replayEncoder) restore(k openKey, s *view.Snapshot) {
+	o := r.open[k]
+	for i := range s.Messages {
+		if m := &s.Messages[i]; m.ID == k.id && m.Invocation == o.invocation {
+			o.text.Reset()
+			o.text.WriteString(m.Text)
 		}
 	}
 }
@@ -115,15 +149,7 @@ func (r *replayEncoder) messages(e *tapedeck.Event, d *parts) []*replayMessage {
 	case tapedeck.MessageAdded:
 		return r.whole(e)
 	case tapedeck.TextMessageStart, tapedeck.ReasoningMessageStart:
-		thought := e.Type == tapedeck.ReasoningMessageStart
-		r.open[openKey{e.Thread, d.MessageID}] = &openText{invocation: e.Invocation, thought: thought}
-		if thought {
-			return nil
-		}
-		if d.Role == "" {
-			d.Role = roleAssistant
-		}
-		return []*replayMessage{{Type: typeTextStart, MessageID: d.MessageID, Role: d.Role}}
+		return r.start(e, d)
 	case tapedeck.TextMessageContent, tapedeck.ReasoningMessageContent:
 		return r.grow(e, d)
 	case tapedeck.TextMessageEnd, tapedeck.ReasoningMessageEnd:
@@ -144,10 +170,26 @@ func (r *replayEncoder) messages(e *tapedeck.Event, d *parts) []*replayMessage {
 	return nil
 }
 
+func (r *replayEncoder) start(e *tapedeck.Event, d *parts) []*replayMessage {
+	k, thought := openKey{e.Thread, d.MessageID}, e.Type == tapedeck.ReasoningMessageStart
+	if o := r.open[k]; o != nil && o.ended && o.invocation == e.Invocation && !thought {
+		o.ended = false
+	} else {
+		r.open[k] = &openText{invocation: e.Invocation, thought: thought}
+	}
+	if thought {
+		return nil
+	}
+	if d.Role == "" {
+		d.Role = roleAssistant
+	}
+	return []*replayMessage{{Type: typeTextStart, MessageID: d.MessageID, Role: d.Role}}
+}
+
 // grow adds to a text. A thought is sent as a whole when it ends.
 func (r *replayEncoder) grow(e *tapedeck.Event, d *parts) []*replayMessage {
 	o := r.open[openKey{e.Thread, d.MessageID}]
-	if o == nil {
+	if o == nil || o.ended {
 		return nil
 	}
 	o.text.WriteString(d.Delta)
@@ -171,13 +213,14 @@ func (r *replayEncoder) piece(id, delta, content string) *replayMessage {
 
 func (r *replayEncoder) endText(k openKey) []*replayMessage {
 	o := r.open[k]
-	delete(r.open, k)
 	switch {
-	case o == nil:
+	case o == nil || o.ended:
 		return nil
 	case o.thought:
+		delete(r.open, k)
 		return []*replayMessage{{Type: typeThinking, Message: o.text.String()}}
 	}
+	o.ended, o.text = true, strings.Builder{}
 	return []*replayMessage{{Type: typeTextEnd, MessageID: k.id}}
 }
 
@@ -207,6 +250,7 @@ func (r *replayEncoder) endRun(e *tapedeck.Event) (out []*replayMessage) {
 	for k, o := range r.open {
 		if k.thread == e.Thread && o.invocation == e.Invocation {
 			out = append(out, r.endText(k)...)
+			delete(r.open, k)
 		}
 	}
 	return out

@@ -76,7 +76,8 @@ type historyTool struct {
 // maxShown is the most messages of an element in a snapshot.
 const maxShown = 1000
 
-// historyOf returns the history of an element.
+// historyOf returns the history of an element, without the thoughts and the calls that a
+// live message will have when they are complete: a page would show them twice.
 func historyOf(element string, s *view.Snapshot) *history {
 	h := &history{
 		Type: typeSnapshot, ElementID: element, ThreadID: threadPrefix + element, Earlier: s.Earlier,
@@ -86,14 +87,19 @@ func historyOf(element string, s *view.Snapshot) *history {
 		m := &s.Messages[i]
 		switch at := timestamp(m.StartedAt.Time); m.Role {
 		case roleReasoning:
-			h.Thinking = append(h.Thinking, historyThought{m.Text, at})
+			if m.Status != tapedeck.StatusRunning {
+				h.Thinking = append(h.Thinking, historyThought{m.Text, at})
+			}
 		case roleUser, roleAssistant:
 			h.Messages = append(h.Messages, historyMessage{m.ID, m.Role, m.Text, messageStatus(m.Status), at})
 		}
 	}
 	for i := range s.Calls {
 		c := &s.Calls[i]
-		t := historyTool{ID: c.ID, Name: c.Name, Args: argsOf(c.Arguments), Status: toolStatus(c.Status), StartTime: timestamp(c.StartedAt.Time)}
+		if c.Status == tapedeck.StatusPending {
+			continue
+		}
+		t := historyTool{ID: c.ID, Name: c.Name, Args: argsOf(c.Arguments), Status: string(c.Status), StartTime: timestamp(c.StartedAt.Time)}
 		if c.Result != nil {
 			t.Result = valueOf(c.Result.Text)
 		}
@@ -108,13 +114,6 @@ func historyOf(element string, s *view.Snapshot) *history {
 func messageStatus(s tapedeck.Status) string {
 	if s == tapedeck.StatusRunning {
 		return "streaming"
-	}
-	return string(s)
-}
-
-func toolStatus(s tapedeck.Status) string {
-	if s == tapedeck.StatusPending {
-		return string(tapedeck.StatusRunning)
 	}
 	return string(s)
 }

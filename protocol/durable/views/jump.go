@@ -1,8 +1,10 @@
 package views
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/tapedeck/tapedeck"
@@ -16,7 +18,7 @@ const maxEntities = 10_000
 // An entity is a keyed value of the state protocol.
 type entity struct {
 	typ, key string
-	event    tapedeck.Event // the thread and the invocation for its headers
+	event    tapedeck.Event // the thread and the invocation for its headers; its place in the order of the entities
 	value    json.RawMessage
 }
 
@@ -67,16 +69,18 @@ func (t *entity) encode(e *tapedeck.Event, operation string) []byte {
 	return encodeChange(&head, operation, t.typ, t.key, value)
 }
 
-// messageEntities returns the entities of the view messages as of an offset.
+// messageEntities returns the entities of the view messages as of an offset, in the order in
+// which they began: a client that shows its entities in the order of their insertion shows
+// them so after an undo, too.
 func messageEntities(ctx context.Context, s Source, session string, at int64) ([]entity, error) {
 	snapshot, err := s.Views.Snapshot(ctx, session, view.Query{At: new(at), Limit: maxEntities})
 	if err != nil {
 		return nil, err
 	}
 	var out []entity
-	add := func(i *view.Item, typ, key string, value any) {
+	add := func(i *view.Item, offset int64, typ, key string, value any) {
 		if i.Status != tapedeck.StatusRunning && key != "" {
-			out = append(out, entity{typ, key, tapedeck.Event{Thread: i.Thread, Invocation: i.Invocation}, marshal(value)})
+			out = append(out, entity{typ, key, tapedeck.Event{Offset: offset, Thread: i.Thread, Invocation: i.Invocation}, marshal(value)})
 		}
 	}
 	for i := range snapshot.Messages {
@@ -87,11 +91,11 @@ func messageEntities(ctx context.Context, s Source, session string, at int64) ([
 		} else if m.Content != nil {
 			content = m.Content
 		}
-		add(&m.Item, "message", m.ID, message{ID: m.ID, Role: m.Role, Name: m.Name, ToolCallID: m.ToolCallID, Content: content})
+		add(&m.Item, m.Offset, "message", m.ID, message{ID: m.ID, Role: m.Role, Name: m.Name, ToolCallID: m.ToolCallID, Content: content})
 	}
 	for i := range snapshot.Calls {
 		k := &snapshot.Calls[i]
-		add(&k.Item, "toolCall", k.ID, toolCall{
+		add(&k.Item, k.Offset, "toolCall", k.ID, toolCall{
 			ID: k.ID, Type: "function", Parent: k.MessageID, Function: toolFunction{k.Name, k.Arguments},
 		})
 		if r := k.Result; r != nil {
@@ -99,9 +103,10 @@ func messageEntities(ctx context.Context, s Source, session string, at int64) ([
 			if r.Parts != nil {
 				content = r.Parts
 			}
-			add(&k.Item, "message", r.MessageID, message{ID: r.MessageID, Role: "tool", ToolCallID: k.ID, Content: content})
+			add(&k.Item, r.Offset, "message", r.MessageID, message{ID: r.MessageID, Role: "tool", ToolCallID: k.ID, Content: content})
 		}
 	}
+	slices.SortStableFunc(out, func(a, b entity) int { return cmp.Compare(a.event.Offset, b.event.Offset) })
 	return out, nil
 }
 

@@ -9,7 +9,8 @@ import (
 )
 
 // messages shows messages and tool calls once they are finished, as entities of the
-// state protocol: type "message", an AG-UI message, and type "toolCall".
+// state protocol: type "message", an AG-UI message, and type "toolCall". A run that fails
+// finishes what it has left open.
 //
 // The result for an event depends only on the events since its message began. If a
 // reader begins in the middle of a message, the fold reads back to its beginning.
@@ -18,6 +19,7 @@ type messages struct {
 	session string
 	open    map[spanKey]*span
 	bytes   int
+	runs    endedTexts
 }
 
 // maxSpan is how many events there may be between the first and the last event of a
@@ -34,6 +36,7 @@ type span struct {
 	begin int64 // offset of its first event
 	head  spanData
 	body  []byte
+	again bool // its run had ended it before: body begins with what it had then
 }
 
 // spanData has the members of the events of a span.
@@ -95,10 +98,10 @@ func spanOf(e *tapedeck.Event) (key spanKey, step spanStep, d spanData) {
 }
 
 func newMessages(from Source, session string, _ int64) Fold {
-	return &messages{Source: from, session: session, open: map[spanKey]*span{}}
+	return &messages{Source: from, session: session, open: map[spanKey]*span{}, runs: endedTexts{}}
 }
 
-func (m *messages) Size() int { return m.bytes }
+func (m *messages) Size() int { return m.bytes + m.runs.size() }
 
 func (m *messages) Apply(ctx context.Context, e *tapedeck.Event, out [][]byte) ([][]byte, error) {
 	switch e.Type {
@@ -108,17 +111,28 @@ func (m *messages) Apply(ctx context.Context, e *tapedeck.Event, out [][]byte) (
 		return toolResult(e, out), nil
 	case tapedeck.SessionRewound, tapedeck.SessionCleared, tapedeck.SessionOverwritten:
 		return m.jump(ctx, m.session, e, messageEntities, out)
+	case tapedeck.RunStarted, tapedeck.RunFinished:
+		m.runs.note(e)
+		return out, nil
+	case tapedeck.RunError:
+		m.runs.note(e)
+		return m.leftOpen(ctx, e, out)
 	}
 	switch key, step, d := spanOf(e); step {
 	case spanBegins:
-		m.open[key] = &span{begin: e.Offset, head: d}
-		m.bytes += 64 + len(e.Data)
+		s := &span{begin: e.Offset, head: d}
+		if err := m.continued(ctx, key, e, s); err != nil {
+			return out, err
+		}
+		m.open[key] = s
+		m.bytes += 64 + len(e.Data) + len(s.body)
 	case spanContinues:
 		if s := m.open[key]; s != nil { // otherwise it began before this reader, see finish
 			s.body = append(s.body, d.Delta...)
 			m.bytes += len(d.Delta)
 		}
 	case spanEnds:
+		m.runs.end(e.Invocation, key)
 		s, err := m.finish(ctx, key, e)
 		if s == nil || err != nil {
 			return out, err
@@ -166,6 +180,9 @@ func (m *messages) lookBack(ctx context.Context, key spanKey, e *tapedeck.Event)
 				deltas = append(deltas, d.Delta)
 			case step == spanBegins:
 				s := &span{begin: r.Offset, head: d}
+				if err := m.earlier(ctx, key, &before, s); err != nil {
+					return nil, err
+				}
 				for _, d := range slices.Backward(deltas) {
 					s.body = append(s.body, d...)
 				}
@@ -192,7 +209,11 @@ func (s *span) encode(key spanKey, e *tapedeck.Event) []byte {
 	case role == "":
 		role = "assistant"
 	}
-	return encodeChange(e, "insert", "message", key.id, message{ID: key.id, Role: role, Name: s.head.Name, Content: string(s.body)})
+	operation := "insert"
+	if s.again {
+		operation = "update"
+	}
+	return encodeChange(e, operation, "message", key.id, message{ID: key.id, Role: role, Name: s.head.Name, Content: string(s.body)})
 }
 
 type message struct {

@@ -1,0 +1,184 @@
+package protocols
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/client"
+	"github.com/tapedeck/tapedeck/deck"
+	"github.com/tapedeck/tapedeck/payload"
+	"github.com/tapedeck/tapedeck/runner/script"
+)
+
+// An opened thing is a text, a thought or a call that is open.
+type opened struct {
+	end    func()
+	isCall bool
+}
+
+// A scribe writes random runs as an external program does.
+type scribe struct {
+	*rand.Rand
+	lines []string
+	inv   string
+	open  []opened
+	names map[string]bool
+	said  map[string]bool // the texts that have begun
+	again bool            // a text was opened again
+	left  bool            // a run has failed and left something open
+}
+
+func (s *scribe) add(typ, format string, args ...any) {
+	s.lines = append(s.lines, fmt.Sprintf(`{"type":%q,"thread":%q,"invocation":%q,"data":%s}`, typ, thread, s.inv, fmt.Sprintf(format, args...)))
+}
+
+// run writes a run: texts, which may be opened again, thoughts, calls and whole messages, in
+// pieces that mix.
+func (s *scribe) run(n int) {
+	s.inv, s.open, s.names = fmt.Sprint("run", n), nil, map[string]bool{}
+	s.add("message.added", `{"message":{"id":"u%d","role":"user","content":"question %d"}}`, n, n)
+	s.add("RUN_STARTED", `{"threadId":"t","runId":%q}`, s.inv)
+	for step := range s.IntN(20) {
+		s.step(n, step)
+	}
+	if s.IntN(3) == 0 {
+		s.open = slices.DeleteFunc(s.open, func(o opened) bool {
+			if o.isCall {
+				o.end()
+			}
+			return o.isCall
+		})
+		s.left = s.left || len(s.open) > 0
+		s.add("RUN_ERROR", `{"message":"it failed"}`)
+		return
+	}
+	for len(s.open) > 0 {
+		s.end()
+	}
+	s.add("RUN_FINISHED", `{"threadId":"t","runId":%q}`, s.inv)
+}
+
+func (s *scribe) end() {
+	i := s.IntN(len(s.open))
+	s.open[i].end()
+	s.open = append(s.open[:i], s.open[i+1:]...)
+}
+
+func (s *scribe) begin(name string, end func()) bool {
+	if s.names[name] {
+		return false
+	}
+	s.names[name] = true
+	s.open = append(s.open, opened{func() { end(); delete(s.names, name) }, name[0] == 'c'})
+	return true
+}
+
+func (s *scribe) step(n, step int) {
+	id := fmt.Sprintf("%d.%d", n, s.IntN(2))
+	unique := fmt.Sprintf("%d.%d.", n, step)
+	switch s.IntN(8) {
+	case 0, 1, 2:
+		if s.begin("m"+id, func() { s.add("TEXT_MESSAGE_END", `{"messageId":"m%s"}`, id) }) {
+			s.again = s.again || s.said[id]
+			s.said[id] = true
+			s.add("TEXT_MESSAGE_START", `{"messageId":"m%s","role":"assistant"}`, id)
+		}
+		s.add("TEXT_MESSAGE_CONTENT", `{"messageId":"m%s","delta":"word%d "}`, id, step)
+	case 3:
+		if s.begin("thought", func() {
+			s.add("REASONING_MESSAGE_CONTENT", `{"messageId":"t%s","delta":"end"}`, unique)
+			s.add("REASONING_MESSAGE_END", `{"messageId":"t%s"}`, unique)
+		}) {
+			s.add("REASONING_MESSAGE_START", `{"messageId":"t%s","role":"reasoning"}`, unique)
+			s.add("REASONING_MESSAGE_CONTENT", `{"messageId":"t%s","delta":"hm%d "}`, unique, step)
+		}
+	case 4, 5:
+		result := []string{`"plain"`, `"{\"found\": 2}"`, `"[1, 2]"`, `"7"`}[s.IntN(4)]
+		if s.begin("c"+unique, func() {
+			s.add("TOOL_CALL_ARGS", `{"toolCallId":"c%s","delta":"%d}"}`, unique, step)
+			s.add("TOOL_CALL_END", `{"toolCallId":"c%s"}`, unique)
+			s.add("TOOL_CALL_RESULT", `{"messageId":"r%s","toolCallId":"c%s","content":%s}`, unique, unique, result)
+		}) {
+			s.add("TOOL_CALL_START", `{"toolCallId":"c%s","toolCallName":"tool"}`, unique)
+			s.add("TOOL_CALL_ARGS", `{"toolCallId":"c%s","delta":"{\"n\":"}`, unique)
+		}
+	case 6:
+		s.add("message.added", `{"message":{"id":"a%s","role":"assistant","content":"whole %d","toolCalls":[{"id":"k%s","type":"function","function":{"name":"tool","arguments":"{}"}}]}}`, unique, step, unique)
+		s.add("message.added", `{"message":{"id":"q%s","role":"tool","toolCallId":"k%s","content":"answer %d"}}`, unique, unique, step)
+	case 7:
+		if len(s.open) > 0 {
+			s.end()
+		}
+	}
+}
+
+// TestRandomRuns: runs of an external program, with everything that may be in them in any
+// order, are the same conversation in all protocols, wherever a reader begins.
+func TestRandomRuns(t *testing.T) {
+	for i := range 30 {
+		seed := uint64(time.Now().UnixNano()) + uint64(i)
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { randomRun(t, seed) })
+	}
+}
+
+func randomRun(t *testing.T, seed uint64) {
+	s := &scribe{Rand: rand.New(rand.NewPCG(seed, 0)), said: map[string]bool{}}
+	for n := range 1 + s.IntN(2) {
+		s.run(n)
+	}
+	d, err := deck.Open(t.Context(), "", deck.Options{InMemory: true, Agents: []deck.Agent{{Name: "hello", Runner: script.New(script.Options{})}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(d.Handler())
+	defer func() {
+		_ = d.Close(context.Background())
+		server.CloseClientConnections()
+		server.Close()
+	}()
+	if _, err := d.Create(t.Context(), api.NewSession{ID: session}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	w := &world{t: t, ctx: ctx, cancel: cancel, agent: "hello", url: server.URL, changed: make(chan struct{}), readers: allReaders()}
+	// MCP has no stream; its clients read a part of the snapshot.
+	w.readers = slices.DeleteFunc(w.readers, func(r *reader) bool { return strings.HasPrefix(r.name, "MCP") })
+	for _, r := range w.readers {
+		r.mixed = true
+		if r.reload != nil { // otherwise it begins with the newest run
+			r.reload()
+		}
+		if r.parts && (s.again || s.left) {
+			r.without = append(r.without, payload.RoleAssistant, payload.RoleReasoning)
+		}
+	}
+	w.connect()
+	defer w.stop()
+	write := func(lines []string) {
+		if len(lines) == 0 {
+			return
+		}
+		if _, err := w.api().Append(t.Context(), session, strings.NewReader(strings.Join(lines, "\n")), client.AppendOptions{}); err != nil {
+			t.Fatalf("%v in\n%s", err, strings.Join(lines, "\n"))
+		}
+	}
+	cut := s.IntN(len(s.lines))
+	write(s.lines[:cut])
+	w.followAll()
+	write(s.lines[cut:])
+	w.again()
+	defer func() {
+		if t.Failed() {
+			t.Logf("cut at %d\n%s", cut, strings.Join(s.lines, "\n"))
+		}
+	}()
+	patience = 3 * time.Second
+	w.awaitSame(nil)
+}
