@@ -23,8 +23,8 @@ type PushAuth struct {
 	Credentials string   `json:"credentials,omitempty"`
 }
 
-// Modern returns the config in the form of version 1.0.
-func (c *PushConfig) Modern() *sdk.PushConfig {
+// ToV1 returns the config in the form of version 1.0.
+func (c *PushConfig) ToV1() *sdk.PushConfig {
 	out := &sdk.PushConfig{ID: c.ID, URL: c.URL, Token: c.Token}
 	if c.Auth != nil {
 		out.Auth = &sdk.PushAuthInfo{Credentials: c.Auth.Credentials}

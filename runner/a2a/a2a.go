@@ -129,7 +129,7 @@ func (r *Runner) connect(ctx context.Context) (client, error) {
 		return nil, tapedeck.Errorf(tapedeck.Unavailable, "the card of the agent %s cannot be read: %s", r.options.Name, narrate.Brief(err.Error())).Because(err).
 			WithHint("check the url of the agent, and whether its server runs")
 	}
-	if !c.isModern() && c.URL != "" && (c.Transport == "" || c.Transport == string(sdk.TransportProtocolJSONRPC)) {
+	if !c.speaksV1() && c.URL != "" && (c.Transport == "" || c.Transport == string(sdk.TransportProtocolJSONRPC)) {
 		return &oldClient{c.URL, c.Capabilities.Streaming, client}, nil
 	}
 	own, err := a2aclient.NewFromCard(ctx, modern, a2aclient.WithJSONRPCTransport(client), a2aclient.WithRESTTransport(client))
@@ -157,14 +157,14 @@ func (c *card) parse(raw []byte) (*sdk.AgentCard, error) {
 	if err := json.Unmarshal(raw, c); err != nil {
 		return nil, err
 	}
-	if !c.isModern() {
+	if !c.speaksV1() {
 		return &sdk.AgentCard{}, nil
 	}
 	return agentcard.DefaultCardParser(raw)
 }
 
-// isModern reports whether the agent speaks version 1.0.
-func (c *card) isModern() bool {
+// speaksV1 reports whether the agent speaks version 1.0.
+func (c *card) speaksV1() bool {
 	return slices.ContainsFunc(c.Interfaces, func(i sdk.AgentInterface) bool { return i.ProtocolVersion == sdk.Version })
 }
 
