@@ -1,142 +1,18 @@
 package a2a_test
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/protocol/a2a"
 )
-
-// A receiver is the network of push notifications: every request reaches it.
-type receiver struct {
-	mu     sync.Mutex
-	answer func(n *notified) (status int) // nil: 204; the status 0 is a failure of the connection
-	got    []*notified
-}
-
-// A notified is a notification as its receiver sees it.
-type notified struct {
-	path    string
-	header  http.Header
-	body    string
-	at      time.Time
-	context context.Context
-}
-
-func (r *receiver) RoundTrip(q *http.Request) (*http.Response, error) {
-	b, err := io.ReadAll(q.Body)
-	if err != nil {
-		return nil, err
-	}
-	n := &notified{q.URL.Path, q.Header, string(b), time.Now(), q.Context()}
-	r.mu.Lock()
-	r.got = append(r.got, n)
-	answer := r.answer
-	r.mu.Unlock()
-	status := http.StatusNoContent
-	if answer != nil {
-		status = answer(n)
-	}
-	switch {
-	case q.Context().Err() != nil:
-		return nil, q.Context().Err()
-	case status == 0:
-		return nil, errors.New("no connection")
-	}
-	return &http.Response{StatusCode: status, Body: http.NoBody}, nil
-}
-
-func (r *receiver) answers(f func(n *notified) int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.answer = f
-}
-
-// taken returns what was received since the last call, when nothing more happens now.
-func (r *receiver) taken() []*notified {
-	synctest.Wait()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	got := r.got
-	r.got = nil
-	return got
-}
-
-// told returns what was received in short: states of status updates and tasks, parts of
-// artifacts, each in its own form.
-func (r *receiver) told() string {
-	var out []string
-	for _, n := range r.taken() {
-		out = append(out, n.short())
-	}
-	return strings.Join(out, " | ")
-}
-
-func (n *notified) short() string {
-	type status struct{ Status struct{ State string } }
-	var b struct {
-		status        // of 0.3
-		Kind   string `json:"kind"`
-		Task   *struct {
-			status
-			History []json.RawMessage
-		}
-		StatusUpdate   *status
-		ArtifactUpdate *struct {
-			Artifact struct{ Parts []struct{ Text string } }
-		}
-	}
-	if err := json.Unmarshal([]byte(n.body), &b); err != nil {
-		return n.body
-	}
-	state := func(s status) string { return strings.ToLower(strings.TrimPrefix(s.Status.State, "TASK_STATE_")) }
-	switch {
-	case b.Task != nil:
-		return fmt.Sprint("task ", state(b.Task.status), " ", len(b.Task.History))
-	case b.StatusUpdate != nil:
-		return state(*b.StatusUpdate)
-	case b.ArtifactUpdate != nil:
-		return fmt.Sprintf("%q", b.ArtifactUpdate.Artifact.Parts[0].Text)
-	}
-	return b.Kind + " " + state(b.status)
-}
-
-func is(t *testing.T, what string, got, want any) {
-	t.Helper()
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("%s (-want +got)\n%s", what, d)
-	}
-}
-
-const hook = `{"id":"p","url":"https://hook.example/a","token":"tok-1","authentication":{"scheme":"Bearer","credentials":"cred-1"}}`
-
-// pushed returns the parameters of a message with a config; the answer does not wait.
-func pushed(params, config string) string {
-	return strings.Replace(params, `{"message"`, `{"configuration":{"returnImmediately":true,"taskPushNotificationConfig":`+config+`},"message"`, 1)
-}
-
-func pushed03(params, config string) string {
-	return strings.Replace(params, `{"message"`, `{"configuration":{"blocking":false,"pushNotificationConfig":`+config+`},"message"`, 1)
-}
-
-// config returns the parameters of a config of a task.
-func config(task, id, url string) string {
-	return fmt.Sprintf(`{"taskId":%q,"id":%q,"url":%q}`, task, id, url)
-}
 
 // A receiver is told of every update, in the order and in the form of a stream, with the
 // headers that the client has asked for.
@@ -410,66 +286,6 @@ func TestPushWithARepetition(t *testing.T) {
 	})
 }
 
-// Configs that cannot work, that are too many, or that belong to the task of another agent,
-// are errors. None has a secret.
-func TestPushErrors(t *testing.T) {
-	inBubble(t, a2a.Options{}, func(w *world) {
-		id := w.call("SendMessage", message("m", "say Hello", "")).task().ID
-		set := func(more string) *answer {
-			return w.call("CreateTaskPushNotificationConfig", fmt.Sprintf(`{"taskId":%q,%s}`, id, more))
-		}
-		long := strings.Repeat("x", 5000)
-		for more, want := range map[string]string{
-			`"url":""`: "neither https:// nor http://", `"url":"http://hook.example"`: "begins with http://", `"url":"https://127.0.0.1/"`: "not public",
-			`"url":"https://localhost/"`: "not public", `"url":"https://u:p@h/"`: "user name", `"url":"https://h/` + long + `"`: "more than 2048 bytes",
-			`"url":"https://h/","token":"secret\nX: y"`: "no header can have", `"url":"https://h/","token":"` + long + `"`: "more than 4096 bytes",
-			`"url":"https://h/","id":"a/b"`: "the id of the push", `"url":"https://h/","id":"` + long + `"`: "the id of the push",
-			`"url":"https://h/","authentication":{"scheme":"Bear er","credentials":"secret"}`:  "not one of HTTP",
-			`"url":"https://h/","authentication":{"scheme":"Bearer","credentials":"secret\r"}`: "no header can have",
-			`"url":"https://h/","authentication":{"credentials":"secret"}`:                     "have no scheme",
-			`"url":7`: "url cannot be a number",
-		} {
-			a := set(more)
-			if a.fails(-32602, want); strings.Contains(a.Body, "secret") || strings.Contains(a.Body, "xxxxx") {
-				t.Errorf("the answer repeats the request: %s", a.Body)
-			}
-		}
-		w.call("CreateTaskPushNotificationConfig", `{"url":"https://h/"}`).fails(-32602, "no id of a task")
-		w.call("CreateTaskPushNotificationConfig", config("c~none", "p", "https://h/")).fails(-32001, "there is no task")
-		for i := range 10 {
-			set(fmt.Sprintf(`"id":"p%d","url":"https://h/"`, i))
-		}
-		set(`"url":"https://h/"`).fails(-32000, "has 10 push notification configs")
-		set(`"id":"p3","url":"https://h/again"`) // it is replaced
-		params := fmt.Sprintf(`{"taskId":%q,"id":"p3"}`, id)
-		for _, method := range []string{"Get", "Delete"} {
-			w.post("/a2a/other", `{"jsonrpc":"2.0","id":1,"method":"`+method+`TaskPushNotificationConfig","params":`+params+`}`, "A2A-Version", "1.0").fails(-32001, "there is no task")
-			w.call(method+"TaskPushNotificationConfig", fmt.Sprintf(`{"taskId":%q}`, id)).fails(-32602, "no id of a push notification config")
-		}
-		w.post("/a2a/other", fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tasks/pushNotificationConfig/list","params":{"id":%q}}`, id)).fails(-32001, "there is no task")
-		w.call("ListTaskPushNotificationConfigs", fmt.Sprintf(`{"taskId":%q,"pageToken":"x"}`, id)).fails(-32602, "pageToken")
-		is(t, "the config", strings.Contains(w.call("GetTaskPushNotificationConfig", params).Body, "https://h/again"), true)
-		w.call03("tasks/pushNotificationConfig/set", fmt.Sprintf(`{"taskId":%q}`, id)).fails(-32602, "neither https:// nor http://")
-	})
-}
-
-// A handler without push notifications says so, in its card and in errors.
-func TestNoPush(t *testing.T) {
-	inBubble(t, a2a.Options{}, func(w *world) {
-		w.Handler = a2a.New(a2a.Options{Sessions: w.hub, Verbs: w.engine, Views: w.views})
-		w.call("CreateTaskPushNotificationConfig", `{}`).fails(-32003, "sends no push notifications; subscribe to the task")
-		w.call03("tasks/pushNotificationConfig/set", `{}`).fails(-32003, "sends no push notifications")
-		w.call("SendMessage", pushed(message("m", "go", ""), hook)).fails(-32003, "sends no push notifications")
-		w.call03("message/send", pushed03(message03("m", "go", ""), hook)).fails(-32003, "sends no push notifications")
-		if a := w.do("GET", "/a2a/bot/tasks/c~x/pushNotificationConfigs", ""); a.Status != 400 || !strings.Contains(a.Body, "PUSH_NOTIFICATION_NOT_SUPPORTED") {
-			t.Errorf("got %d %s", a.Status, a.Body)
-		}
-		if a := w.do("GET", "/a2a/bot/.well-known/agent-card.json", ""); strings.Contains(a.Body, "pushNotifications") {
-			t.Errorf("the card is %s", a.Body)
-		}
-	})
-}
-
 // Receivers that never answer delay only each other: their requests have a time limit, and
 // another receiver is told at once, however many of them there are.
 func TestPushNeverAnswered(t *testing.T) {
@@ -505,30 +321,5 @@ func TestPushNeverAnswered(t *testing.T) {
 		}
 		is(t, "how many updates the other receiver has", told, 4)
 		is(t, "the longest request", longest, 15*time.Second)
-	})
-}
-
-// A request of JSON-RPC without an id is carried out, and gets no answer.
-func TestRequestWithoutID(t *testing.T) {
-	inBubble(t, a2a.Options{}, func(w *world) {
-		for i, method := range []string{"SendMessage", "SendStreamingMessage"} {
-			params := message(fmt.Sprint("m", i), "say Hello", "")
-			a := w.post("/a2a/bot", fmt.Sprintf(`{"jsonrpc":"2.0","method":%q,"params":%s}`, method, params), "A2A-Version", "1.0")
-			if a.Status != 204 || a.Body != "" {
-				t.Errorf("%s: %d %q", method, a.Status, a.Body)
-			}
-			time.Sleep(time.Second)
-			is(t, "the tasks", len(w.call("ListTasks", `{"contextId":"c"}`).tasks()), i+1)
-		}
-		for _, body := range []string{
-			`{"jsonrpc":"2.0","method":"SubscribeToTask","params":{"id":"c~none"}}`, `{"jsonrpc":"2.0","method":"Steal"}`,
-			`{"jsonrpc":"2.0","method":"GetTask","params":{"id":"c~none"}}`,
-		} {
-			if a := w.post("/a2a/bot", body, "A2A-Version", "1.0"); a.Status != 204 || a.Body != "" {
-				t.Errorf("%s: %d %q", body, a.Status, a.Body)
-			}
-		}
-		// What is no request at all gets an error, because nobody knows whether it had an id.
-		w.post("/a2a/bot", `{"jsonrpc":"1.0","method":"GetTask"}`, "A2A-Version", "1.0").fails(-32600, "must be")
 	})
 }
