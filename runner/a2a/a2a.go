@@ -119,12 +119,16 @@ func (h headers) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // connect reads the card of the agent and returns a client.
 func (r *Runner) connect(ctx context.Context) (client, error) {
-	client := &http.Client{Transport: headers{r.options.Header, r.options.HTTP}} // without a time-out: a stream may take long
+	client := &http.Client{ // without a time-out: a stream may take long
+		Transport: headers{r.options.Header, r.options.HTTP},
+		// The headers may have secrets, which another server must not get.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 	limited, cancel := context.WithTimeout(ctx, r.options.Start)
 	defer cancel()
 	var c card
 	resolver := agentcard.Resolver{Client: client, CardParser: c.parse}
-	modern, err := resolver.Resolve(limited, strings.TrimSuffix(r.options.URL, "/"))
+	current, err := resolver.Resolve(limited, strings.TrimSuffix(r.options.URL, "/"))
 	if err != nil {
 		return nil, tapedeck.Errorf(tapedeck.Unavailable, "the card of the agent %s cannot be read: %s", r.options.Name, narrate.Brief(err.Error())).Because(err).
 			WithHint("check the url of the agent, and whether its server runs")
@@ -132,7 +136,7 @@ func (r *Runner) connect(ctx context.Context) (client, error) {
 	if !c.speaksV1() && c.URL != "" && (c.Transport == "" || c.Transport == string(sdk.TransportProtocolJSONRPC)) {
 		return &oldClient{c.URL, c.Capabilities.Streaming, client}, nil
 	}
-	own, err := a2aclient.NewFromCard(ctx, modern, a2aclient.WithJSONRPCTransport(client), a2aclient.WithRESTTransport(client))
+	own, err := a2aclient.NewFromCard(ctx, current, a2aclient.WithJSONRPCTransport(client), a2aclient.WithRESTTransport(client))
 	if err != nil {
 		return nil, tapedeck.Errorf(tapedeck.Unsupported, "the agent %s offers no transport that is supported: %s", r.options.Name, narrate.Brief(err.Error())).Because(err).
 			WithHint("JSON-RPC of A2A 1.0 and 0.3, and REST of 1.0 are supported")

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -256,4 +258,17 @@ func outlineOf(t *testing.T, events []tapedeck.Event) string {
 		}
 	}
 	return fmt.Sprintf("%q, calls %s, answers %s, %d links", text, calls, answers, links)
+}
+
+// A redirect is not followed: another server would get the headers, which may have secrets.
+func TestRedirect(t *testing.T) {
+	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		t.Errorf("another server was asked with %q", r.Header.Get("Authorization"))
+	}))
+	defer other.Close()
+	agent := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusTemporaryRedirect))
+	defer agent.Close()
+	if _, _, err := run(t, runnerOf(agent.URL, nil), tapedeck.Invocation{Task: "talk"}); tapedeck.KindOf(err) != tapedeck.Unavailable {
+		t.Errorf("got %v", err)
+	}
 }
