@@ -21,6 +21,7 @@ type fold struct {
 	agent   string // of the newest run, "" if no run names one
 	open    string // the invocation of the open run, "" for none
 	started int64  // the offset of the RUN_STARTED of the newest run
+	thread  string // of the newest run
 	state   sdk.TaskState
 	last    *sdk.Message // the message of the agent in the newest status; nil for none
 	at      time.Time    // of the newest status
@@ -115,7 +116,7 @@ func (f *fold) runStarted(e *tapedeck.Event) []sdk.Event {
 		Metadata json.RawMessage `json:"metadata"`
 	}
 	_ = json.Unmarshal(e.Data, &d) // see partOf
-	f.open, f.started, f.agent = e.Invocation, e.Offset, tapedeck.MetaOf(d.Metadata).Agent
+	f.open, f.started, f.thread, f.agent = e.Invocation, e.Offset, e.ThreadName(), tapedeck.MetaOf(d.Metadata).Agent
 	return f.status(e, sdk.TaskStateWorking, nil)
 }
 
@@ -169,16 +170,16 @@ func (f *fold) textEnd(e *tapedeck.Event) []sdk.Event {
 	return f.said(e, t.role, t.id, sdk.NewTextPart(t.text.String()))
 }
 
-// endTexts returns the messages that a run of an external program has left open: a front end
-// shows the history, not the artifacts.
-func (f *fold) endTexts(e *tapedeck.Event) (out []sdk.Event) {
+// closeTexts closes the messages of the agent that a run has left open, and returns them. A
+// front end shows the history, not the artifacts, so they must come there.
+func (f *fold) closeTexts(invocation string) (list []*text) {
 	for _, t := range f.artifacts {
-		if t.open && t.invocation == e.Invocation {
+		if t.open && t.invocation == invocation {
 			t.open = false
-			out = append(out, f.said(e, t.role, t.id, sdk.NewTextPart(t.text.String()))...)
+			list = append(list, t)
 		}
 	}
-	return out
+	return list
 }
 
 // said returns the update of a whole message, "" if its role has no counterpart.
@@ -350,7 +351,10 @@ func (f *fold) runError(e *tapedeck.Event) []sdk.Event {
 		Message string `json:"message"`
 	}
 	_ = json.Unmarshal(e.Data, &d) // see partOf
-	out := f.endTexts(e)
+	var out []sdk.Event
+	for _, t := range f.closeTexts(e.Invocation) {
+		out = append(out, f.said(e, t.role, t.id, sdk.NewTextPart(t.text.String()))...)
+	}
 	f.ended()
 	if d.Message == "" {
 		d.Message = "the run failed"

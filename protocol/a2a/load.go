@@ -120,9 +120,12 @@ func (c *call) cutOff(ctx context.Context, f *fold, s *tapedeck.Session, at int6
 	}
 	cut := s.Parent != "" && f.started < s.ForkedAt && s.ForkedAt < at
 	for _, j := range t.Jumps() {
-		cut = cut || j.Offset > f.started && j.Reverts(tapedeck.MainThread)
+		cut = cut || j.Offset > f.started && j.Reverts(f.thread)
 	}
 	if cut {
+		for _, t := range f.closeTexts(f.open) {
+			f.remember(f.message(&tapedeck.Event{Invocation: t.invocation}, sdk.MessageRoleAgent, t.id, sdk.NewTextPart(t.text.String())))
+		}
 		f.ended()
 		f.state = sdk.TaskStateCanceled
 		if f.invocation == "" {

@@ -11,6 +11,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/protocol/ws"
 )
 
@@ -260,6 +261,23 @@ func TestInvalidText(t *testing.T) {
 		}
 		if s, err := w.Session("s").Info(t.Context()); err != nil || s.Head != 3 {
 			t.Errorf("the session has %d events, %v", s.Head, err)
+		}
+	})
+}
+
+// TestRewindOfAll: a rewind after which an element has nothing left sends its history, which
+// is empty, so that a page does not keep what it shows.
+func TestRewindOfAll(t *testing.T) {
+	within(t, func(t *testing.T, w *world) {
+		p := w.dial(t, "/sessions/s/ws", ws.Replay)
+		defer func() { _ = p.CloseNow() }()
+		p.send(t, `{"type":"task.thinking","elementId":"e","message":"before"}`)
+		p.received()
+		if _, err := w.Session("s").Rewind(t.Context(), api.Rewind{ToOffset: new(int64(1))}); err != nil {
+			t.Fatal(err)
+		}
+		if got := p.received(); !strings.Contains(got, `{"type":"messages.snapshot","elementId":"e","threadId":"thread_e","messages":[],"thinking":[],"tools":[]}`) {
+			t.Errorf("got %s", got)
 		}
 	})
 }

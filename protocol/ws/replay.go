@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -242,8 +243,18 @@ func (r *replay) sendJump(e *tapedeck.Event, thread string) error {
 		return err
 	}
 	r.out.begin(&now)
-	for i := range now.Threads {
-		if name := now.Threads[i].Name; elementOf(name) != "" && (thread == "" || thread == name) {
+	before, err := r.Views.Snapshot(r.ctx, r.session, view.Query{At: new(e.Offset), Limit: 1})
+	if err != nil {
+		return err
+	}
+	concerned := now.Threads
+	for _, t := range before.Threads { // a thread of which nothing is left
+		if !slices.ContainsFunc(now.Threads, func(n view.Thread) bool { return n.Name == t.Name }) {
+			concerned = append(slices.Clip(concerned), t)
+		}
+	}
+	for i := range concerned {
+		if name := concerned[i].Name; elementOf(name) != "" && (thread == "" || thread == name) {
 			if err := r.sendSnapshot(elementOf(name), e.Offset+1); err != nil {
 				return err
 			}

@@ -90,7 +90,10 @@ func newA2A(version string, resumes bool) *reader {
 func (a *a2aReader) follow(ctx context.Context, url string) error {
 	url += "/a2a/" + a.agent
 	if a.resumes && a.last != "" {
-		return a.subscribe(ctx, url)
+		if err := a.subscribe(ctx, url); !errors.Is(err, errHasEnded) {
+			return err
+		}
+		a.last = ""
 	}
 	for {
 		if err := a.list(ctx, url); err != nil {
@@ -145,10 +148,14 @@ func (a *a2aReader) list(ctx context.Context, url string) error {
 	return nil
 }
 
-// errHasEnded is the answer to a subscription without a cursor to a task that has ended.
+// errHasEnded is the answer to a subscription without a cursor to a task that has ended, and
+// to one that a rewind has reverted: there is nothing to follow.
 var errHasEnded = errors.New("the task has ended")
 
-const unsupportedOperation = -32004
+const (
+	taskNotFound         = -32001
+	unsupportedOperation = -32004
+)
 
 func (a *a2aReader) subscribe(ctx context.Context, url string) error {
 	req := a.call(ctx, url, a2aMethods[a.version].subscribe, `{"id":"`+a.newest().ID+`"}`)
@@ -183,7 +190,7 @@ func (a *a2aReader) answer(raw []byte) error {
 	switch err := json.Unmarshal(raw, &answer); {
 	case err != nil:
 		return err
-	case answer.Error != nil && answer.Error.Code == unsupportedOperation:
+	case answer.Error != nil && (answer.Error.Code == unsupportedOperation || answer.Error.Code == taskNotFound):
 		return errHasEnded
 	case answer.Error != nil:
 		return errors.New(answer.Error.Message)

@@ -17,7 +17,7 @@ type item struct {
 	Text               string
 	Name, Args, Result string // of a call; Args and Result are JSON or text
 
-	id string
+	id, answer string // of the message or the call, and of the answer to the call
 }
 
 const call = "call"
@@ -53,7 +53,8 @@ func (c *conversation) message(id string) *item {
 // add adds a whole message, or replaces the one that has its id.
 func (c *conversation) add(m *payload.Message) {
 	if m.Role == payload.RoleTool {
-		c.open(call, m.ToolCallID).Result = m.Text()
+		it := c.open(call, m.ToolCallID)
+		it.Result, it.answer = m.Text(), m.ID
 		return
 	}
 	if len(m.Content) > 0 {
@@ -123,7 +124,7 @@ func (c *conversation) normal() []item {
 			continue
 		}
 		n := *it
-		n.id, n.Args, n.Result = "", spelled(it.Args), spelled(it.Result)
+		n.id, n.answer, n.Args, n.Result = "", "", spelled(it.Args), spelled(it.Result)
 		out = append(out, n)
 	}
 	return out

@@ -24,9 +24,7 @@ func messagesView() *reader {
 			return err
 		}
 		if e.Headers.Operation == "delete" {
-			r.change(func() {
-				r.items = slices.DeleteFunc(r.items, func(it *item) bool { return it.id == e.Key && (it.Kind == call) == (e.Type == "toolCall") })
-			})
+			r.change(func() { r.remove(e.Key, e.Type == "toolCall") })
 			return nil
 		}
 		var m payload.Message
@@ -43,6 +41,16 @@ func messagesView() *reader {
 		r.change(func() { r.add(&m) })
 		return nil
 	})}
+}
+
+// remove removes a message, which may be the answer to a call, or a call.
+func (c *conversation) remove(id string, isCall bool) {
+	c.items = slices.DeleteFunc(c.items, func(it *item) bool { return it.id == id && (it.Kind == call) == isCall })
+	for _, it := range c.items {
+		if !isCall && it.Kind == call && it.answer == id {
+			it.Result, it.answer = "", ""
+		}
+	}
 }
 
 // aguiView follows the view agui of Durable Streams.

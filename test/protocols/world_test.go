@@ -68,6 +68,7 @@ type reader struct {
 	// loaded again. Other clients of this kind are told when the session goes back, or
 	// begin at every connect.
 	reload func()
+	leave  context.CancelFunc // ends the open connection
 
 	byKind  bool     // it has no order between messages, thoughts and calls
 	without []string // the kinds that the protocol leaves out
@@ -155,6 +156,7 @@ func (w *world) reloadPages() {
 		for _, r := range w.readers {
 			if r.reload != nil {
 				r.reload()
+				r.leave()
 			}
 		}
 		w.turn++
@@ -164,7 +166,7 @@ func (w *world) reloadPages() {
 // followAll starts the readers.
 func (w *world) followAll() {
 	for _, r := range w.readers {
-		r.world = w
+		r.world, r.leave = w, func() {}
 		w.done.Go(r.run)
 	}
 }
@@ -178,10 +180,12 @@ func (r *reader) run() {
 		r.mu.Lock()
 		l := r.link
 		turn = r.turn
+		var ctx context.Context
+		ctx, r.leave = context.WithCancel(l.ctx)
 		r.mu.Unlock()
-		err := r.follow(l.ctx, r, l.url)
+		err := r.follow(ctx, r, l.url)
 		r.mu.Lock()
-		if err != nil && !l.off && r.ctx.Err() == nil {
+		if err != nil && !l.off && ctx.Err() == nil {
 			r.t.Errorf("%s: %v", r.name, err)
 		}
 		r.mu.Unlock()
@@ -308,7 +312,7 @@ func (w *world) awaitEach(what string, holds func(*reader) bool, show ...func(*r
 }
 
 // patience is how long a reader may take to show something.
-var patience = 15 * time.Second
+const patience = 15 * time.Second
 
 // stream sends a request and takes the frames of its answer until the answer ends. An
 // answer that is no stream is an error.
