@@ -133,7 +133,7 @@ func (f *SummaryFold) endRun(e *tapedeck.Event, status tapedeck.Status, usage []
 		f.s.Sum.DurationMS = plus(f.s.Sum.DurationMS, e.Time.Sub(r.Begun.Time).Milliseconds())
 	}
 	f.s.Sum.ModelTurns = plus(f.s.Sum.ModelTurns, r.modelTurns())
-	f.s.Models = addTallies(f.s.Models, settleUsage(r.Usage, usage))
+	f.s.Models = addTallies(f.s.Models, finalUsage(r.Usage, usage))
 }
 
 func (f *SummaryFold) usageReported(e *tapedeck.Event) {
