@@ -51,6 +51,6 @@ func (d *Deck) openStore(ctx context.Context, dir string) (storage, error) {
 	if err != nil {
 		return s, errors.Join(err, db.Close())
 	}
-	s.store, s.index, s.subs, s.writable = tail.New(tailBytes).Over(db), index, db.Subscriptions(), db.Writable
+	s.store, s.index, s.subs, s.writable = tail.New(tailBytes).Layer(db), index, db.Subscriptions(), db.Writable
 	return s, nil
 }

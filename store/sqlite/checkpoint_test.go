@@ -8,7 +8,7 @@ import (
 )
 
 // TestTheLogBeginsAnew: the pages of a long write-ahead log are moved while the writer
-// continues. The writer moves the rest, and the log begins anew.
+// continues. The writer moves the rest, and the log begins again at its start.
 func TestTheLogBeginsAnew(t *testing.T) {
 	s, err := Open(t.Context(), t.TempDir(), Options{})
 	if err != nil {
@@ -52,7 +52,7 @@ func TestTheLogBeginsAnew(t *testing.T) {
 		}
 		add(1)
 		if frames := add(1); frames > 100 {
-			t.Errorf("the log has %d pages: it has not begun anew", frames)
+			t.Errorf("the log has %d pages: it has not begun again at its start", frames)
 		}
 	}
 }

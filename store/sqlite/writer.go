@@ -44,7 +44,7 @@ type writer struct {
 	pos      int64
 	purge    purge
 	failing  atomic.Bool                 // the newest commit failed
-	behind   bool                        // see [writer.settleTouches]
+	behind   bool                        // see [writer.markInUse]
 	logged   int64                       // bytes written since the size of the log was checked
 	unlooked struct{ groups, bytes int } // written since the last look at the log, see [writer.checkpoint]
 	maxLog   int64
@@ -250,7 +250,7 @@ func (w *writer) begin() error {
 	}
 	w.begun = true
 	if w.behind {
-		return w.settleTouches()
+		return w.markInUse()
 	}
 	return nil
 }
