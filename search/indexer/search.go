@@ -318,10 +318,10 @@ func (x *Index) Forget(ctx context.Context, session string) error {
 	if err != nil {
 		return err
 	}
-	return x.Index.Clean(ctx) // without the turn, so that other calls of Forget share one cleaning
+	return x.Index.Clean(ctx) // without the lock, so that other calls of Forget share one cleaning
 }
 
-// forget requires the turn.
+// forget requires the lock.
 func (x *Index) forget(ctx context.Context, session string) error {
 	x.forgot++
 	clear(x.pending)

@@ -21,8 +21,8 @@ func TestTheLogBeginsAnew(t *testing.T) {
 		if _, err := s.Append(t.Context(), tapedeck.Append{Session: "s", Events: []tapedeck.Event{{Type: "test", Data: data}}}); err != nil {
 			t.Fatal(err)
 		}
-		s.writer.turn.Lock() // the writer has looked at the log
-		defer s.writer.turn.Unlock()
+		s.writer.writing.Lock() // the writer has looked at the log
+		defer s.writer.writing.Unlock()
 		s.checkpoints.running.Wait()
 		if frames, err = s.writer.conn.committed(); err != nil {
 			t.Fatal(err)
@@ -64,8 +64,8 @@ func TestManySmallGroupsFillTheLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	s.writer.turn.Lock()
-	defer s.writer.turn.Unlock()
+	s.writer.writing.Lock()
+	defer s.writer.writing.Unlock()
 	for _, sql := range []string{"CREATE TABLE filler (b)", "INSERT INTO filler VALUES (zeroblob(20000000))"} {
 		if err := s.writer.conn.exec(sql); err != nil {
 			t.Fatal(err)

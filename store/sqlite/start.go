@@ -75,8 +75,8 @@ func (w *writer) markInUse() error {
 // broken disk is not an error here: no acknowledged append is lost, and the next
 // start does what it does after a crash.
 func (w *writer) finish() error {
-	w.turn.Lock()
-	defer w.turn.Unlock()
+	w.writing.Lock()
+	defer w.writing.Unlock()
 	err := w.write([]*request{{task: ending{}}})
 	switch {
 	case err == nil:
