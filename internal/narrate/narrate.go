@@ -2,7 +2,7 @@
 // that AG-UI demands: no message or call continues before it began, and none begins
 // twice.
 //
-// An agent's ids are unique only within a conversation, often only within a turn. In
+// An agent's ids are unique only within a conversation, often only within a run. In
 // the log an id must be unique in the whole session, so the narrator prefixes each id
 // with the invocation's.
 package narrate
