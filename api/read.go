@@ -62,7 +62,7 @@ type Appended struct {
 // Events is one page of a session's events.
 type Events struct {
 	Events []json.RawMessage `json:"events"` // envelopes; with format=task, events of the task protocol
-	Next   int64             `json:"next"`   // from of the next page; on the last page equal to Head, backwards 0
+	Next   int64             `json:"next"`   // the value of `from` for the next page; on the last page it is Head, or 0 when reading backwards
 	Head   int64             `json:"head"`   // the offset that the next event gets
 	Closed bool              `json:"closed"` // the session accepts no more events
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// Answer answers a permission that an agent asked for. With an offset it is refused
-// if another permission than the one at that offset is pending under the id.
+// Answer answers a permission that an agent asked for. With an offset, the answer
+// is refused if the pending permission with this id is not the one at that offset.
 func (c *Client) Answer(ctx context.Context, a api.Answer) (api.Answered, error) {
 	return post[api.Answered](ctx, c, sessionPath(a.Session, "permissions", url.PathEscape(a.Permission)), a)
 }

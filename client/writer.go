@@ -229,13 +229,13 @@ func (w *Writer) fail(err error) {
 	defer w.mu.Unlock()
 	w.fatal = err
 	for len(w.queue) > 0 {
-		w.settle(tapedeck.Appended{First: -1, Next: -1}, err)
+		w.finishFirst(tapedeck.Appended{First: -1, Next: -1}, err)
 	}
 	w.wake()
 }
 
-// settle removes the first append of the queue. It needs the lock.
-func (w *Writer) settle(done tapedeck.Appended, err error) {
+// finishFirst removes the first append of the queue. It needs the lock.
+func (w *Writer) finishFirst(done tapedeck.Appended, err error) {
 	x := w.queue[0]
 	w.queue[0] = nil
 	w.queue = w.queue[1:]

@@ -153,7 +153,7 @@ func (c *connection) take(message []byte) error {
 // answer handles the answer to the first append of the queue.
 func (c *connection) answer(a frame.Answer) error {
 	if a.Err == nil {
-		c.settle(a.Done, nil)
+		c.finishFirst(a.Done, nil)
 		return nil
 	}
 	var refused *tapedeck.AppendError
@@ -163,7 +163,7 @@ func (c *connection) answer(a frame.Answer) error {
 	// The log has not accepted this sequence number. So it refuses, as a gap, what was sent
 	// after it, and these answers are ignored. Everything after it is sent again in a new
 	// epoch. The epoch also fences off what an earlier connection may still deliver.
-	c.settle(tapedeck.Appended{First: -1, Next: -1}, a.Err)
+	c.finishFirst(tapedeck.Appended{First: -1, Next: -1}, a.Err)
 	c.producer.Epoch++
 	c.base = c.next
 	if len(c.queue) > 0 {

@@ -60,7 +60,7 @@ type Options struct {
 	InMemory bool
 
 	MaxBody        int64 // largest body of an append over the HTTP API, Durable Streams and AG-UI, in bytes; 0 for 64 MiB
-	MaxEvents      int   // most events in one append; 0 for 100,000
+	MaxEvents      int   // the largest number of events in one append; 0 for 100,000
 	MaxConnections int   // most connections that [Server.Serve] keeps at once; 0 for no limit
 	BodyBudget     int64 // memory for the bodies of all requests together, in bytes; 0 for the default of docs/http.md
 

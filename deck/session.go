@@ -8,7 +8,7 @@ import (
 	"github.com/tapedeck/tapedeck/api"
 )
 
-// A Session is a handle of one session. To make it costs nothing and reads nothing. If
+// A Session is a handle of one session. Making it costs nothing and reads nothing. If
 // there is no such session, its methods return [tapedeck.NotFound].
 type Session struct {
 	deck *Deck
@@ -83,8 +83,8 @@ func (s *Session) Undo(ctx context.Context, marker string) (api.Rewound, error) 
 	return s.deck.engine.Undo(ctx, api.Undo{Session: s.id, Marker: marker})
 }
 
-// Overwrite reverts the events from an offset on, for others that follow in
-// their place. The Session member of o is ignored.
+// Overwrite reverts the events from an offset on, so that the next appends
+// replace them. The Session member of o is ignored.
 func (s *Session) Overwrite(ctx context.Context, o api.Overwrite) (api.Rewound, error) {
 	o.Session = s.id
 	return s.deck.engine.Overwrite(ctx, o)

@@ -55,7 +55,7 @@ func (d *Deck) openStore(ctx context.Context, dir string) (storage, error) {
 	if err != nil {
 		return s, errors.Join(err, db.Close())
 	}
-	s.store, s.index, s.writable = tail.New(tailBytes).Over(db), index, db.Writable
+	s.store, s.index, s.writable = tail.New(tailBytes).Layer(db), index, db.Writable
 	s.subs, s.pushes = db.Subscriptions(), db.PushConfigs()
 	return s, nil
 }

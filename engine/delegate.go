@@ -14,7 +14,8 @@ import (
 // maxDepth is how deep runs that start other runs can be nested.
 const maxDepth = 4
 
-// maxChildText is the most bytes of a child run's answer that its parent gets.
+// maxChildText is the largest number of bytes of a child run's answer that its
+// parent gets.
 const maxChildText = 256 << 10
 
 // A parentage connects a run with the run that started it.

@@ -11,7 +11,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/jsonobj"
 )
 
-// maxCuts is the most deltas that are joined to one event.
+// maxCuts is the largest number of deltas that are joined to one event.
 const maxCuts = 4096
 
 // A delta is the data of an event that has an id and a text and no other member.

@@ -38,7 +38,7 @@ type Options struct {
 	RunTimeout  time.Duration   // a run that takes longer is stopped and fails; 0 for no limit
 	IdleTimeout time.Duration   // a run whose agent sends nothing for this long is stopped and fails; 0 or less for no limit
 	KillAfter   time.Duration   // the engine stops waiting for a stopped agent after this; 0 for DefaultKillAfter
-	MaxEvents   int             // most events in one append by a client; 0 for DefaultMaxEvents
+	MaxEvents   int             // the largest number of events in one append by a client; 0 for DefaultMaxEvents
 	Player      exchange.Player // of HTML recordings; without it they cannot be exported
 
 	// KillLeftover ends the processes that an agent of an earlier server process

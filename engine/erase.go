@@ -13,7 +13,8 @@ import (
 	"github.com/tapedeck/tapedeck/store"
 )
 
-// maxRanges is the most ranges of one erasure, because its receipt lists all of them.
+// maxRanges is the largest number of ranges in one erasure, because its receipt lists
+// all of them.
 const maxRanges = 10_000
 
 // Erase permanently removes the payloads of events and appends a receipt, the event

@@ -85,8 +85,8 @@ func errorEnd(code, message string, status tapedeck.Status) terminal {
 	}
 }
 
-// maxMessage is the most bytes of an error's message, so that every message of an
-// agent fits into the log.
+// maxMessage is the largest number of bytes in an error's message, so that every
+// message of an agent fits into the log.
 const maxMessage = 4096
 
 func brief(s string) string {

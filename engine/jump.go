@@ -139,7 +139,7 @@ func (e *Engine) onlyBack(ctx context.Context, s *tapedeck.Session, t *target) e
 		active := now.Ranges(thread, s.Head)
 		for _, then := range now.Ranges(thread, t.to) {
 			if !covers(active, then) {
-				return tapedeck.Errorf(tapedeck.Conflict, "events before offset %d were reverted in the meantime: to go back there would make them active again", t.to).
+				return tapedeck.Errorf(tapedeck.Conflict, "events before offset %d were reverted in the meantime: going back there would make them active again", t.to).
 					WithHint("load the session again and choose one of its active turns; undo reverses a rewind, and force goes there all the same")
 			}
 		}

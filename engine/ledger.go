@@ -139,7 +139,7 @@ func (t *attempt) check(v *order.Verifier, head int64) (*order.Verifier, error) 
 	case v == t.before && t.err != nil:
 		return nil, t.err
 	case v == t.before:
-		t.after.Settle(t.events)
+		t.after.SetOffsets(t.events)
 		return t.after, nil
 	}
 	if next := v.Clone(); t.err == nil && addEvents(next, t.events) == nil {

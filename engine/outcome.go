@@ -18,8 +18,8 @@ type runOutcome struct {
 	endedAt   int64 // the offset of its end
 }
 
-// outcomeOf returns the outcome of a run. An open run has not ended: it counts as
-// interrupted after the ends of all other runs.
+// outcomeOf returns the outcome of a run. An open run counts as interrupted, and as
+// the run that ended last.
 func outcomeOf(r *view.Run) runOutcome {
 	if r.EndOffset == nil {
 		return runOutcome{status: tapedeck.StatusInterrupted, endedAt: math.MaxInt64}

@@ -59,7 +59,7 @@ func (e *Engine) created(n api.NewSession) (tapedeck.Event, error) {
 	return tapedeck.Event{Type: tapedeck.SessionCreated, Actor: n.Actor, Data: object(d)}, nil
 }
 
-// maxLabels is the most labels of a session.
+// maxLabels is the largest number of labels of a session.
 const maxLabels = 64
 
 func checkLabels(labels map[string]string) error {

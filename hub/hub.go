@@ -188,9 +188,10 @@ func (h *Hub) Follow(ctx context.Context, session string, o tapedeck.FollowOptio
 }
 
 // A follower waits most of the time, and the stack of its goroutine is most of what it
-// costs: 8 KiB if the frames of everything that waits, net/http included, are below
-// 3,200 bytes, else 16. So what it needs while it waits is in this struct, and what it
-// needs to read a page is in functions that have returned by then.
+// costs. A waiting goroutine has a stack of 8 KiB if its frames (those of net/http
+// included) take less than 3,200 bytes, otherwise a stack of 16 KiB. So what it needs
+// while it waits is in this struct, and what it needs to read a page is in functions that
+// have returned by then.
 type follower struct {
 	hub     *Hub
 	session string

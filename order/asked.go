@@ -8,7 +8,7 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// maxPending is the most pending questions of a run.
+// maxPending is the largest number of pending questions of a run.
 const maxPending = 1000
 
 // ask adds a pending question ([tapedeck.PermissionRequested]). A question

@@ -30,7 +30,7 @@ var kinds = [...]struct{ noun, start, end, member string }{
 	reasoningMessage: {"reasoning message", tapedeck.ReasoningMessageStart, tapedeck.ReasoningMessageEnd, "messageId"},
 	reasoningSpan:    {"reasoning span", tapedeck.ReasoningStart, tapedeck.ReasoningEnd, "messageId"},
 	step:             {"step", tapedeck.StepStarted, tapedeck.StepFinished, "stepName"},
-	subagent:         {"subagent", tapedeck.SubagentStarted, tapedeck.SubagentFinished, "subagentRunId"},
+	subagent:         {"sub-agent", tapedeck.SubagentStarted, tapedeck.SubagentFinished, "subagentRunId"},
 	activityMessage:  {"activity", tapedeck.ActivitySnapshot, "", "messageId"},
 }
 
@@ -104,7 +104,7 @@ func (r *run) closing(o *opened) tapedeck.Event {
 	case step:
 		p = payload.StepFinished{StepName: o.id, Attributed: tag}
 	case subagent:
-		p = payload.SubagentError{SubagentRunID: o.id, Message: "the run ended before the subagent did", Code: payload.CodeRunEnded}
+		p = payload.SubagentError{SubagentRunID: o.id, Message: "the run ended before the sub-agent did", Code: payload.CodeRunEnded}
 	}
 	e := payload.NewEvent(p)
 	e.Invocation, e.Instance, e.Turn = r.Invocation, o.instance, o.turn
@@ -178,7 +178,7 @@ func (r *run) setOwner(k kind, id, owner string) *run {
 }
 
 // A known is a list of the owners of things that a run has opened, newest
-// first. It is immutable, so clones share it. It prevents that a thing is
+// first. It is immutable, so clones share it. It prevents a thing from being
 // reopened under another owner, which would mix two authors in one message.
 type known struct {
 	kind      kind

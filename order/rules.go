@@ -131,7 +131,7 @@ func author(owner string) string {
 	if owner == "" {
 		return "the agent itself"
 	}
-	return "subagent " + jsonobj.Quote(owner)
+	return "sub-agent " + jsonobj.Quote(owner)
 }
 
 // foreign returns the error for an event that is tagged with another owner than
@@ -196,10 +196,10 @@ func startsSubagent(r *run, e *tapedeck.Event, c *payload.Checked) (*run, error)
 	_, parentBefore := r.ownerOf(subagent, parent)
 	switch {
 	case before:
-		return nil, tapedeck.Errorf(tapedeck.Conflict, "subagent %s was started before in run %s", jsonobj.Quote(id), r.Invocation).
-			WithHint("every invocation of a subagent needs its own id")
+		return nil, tapedeck.Errorf(tapedeck.Conflict, "sub-agent %s was started before in run %s", jsonobj.Quote(id), r.Invocation).
+			WithHint("every invocation of a sub-agent needs its own id")
 	case parent != "" && !parentBefore:
-		return nil, tapedeck.Errorf(tapedeck.Conflict, "subagent %s has the parent %s, which was not started in run %s", jsonobj.Quote(id), jsonobj.Quote(parent), r.Invocation)
+		return nil, tapedeck.Errorf(tapedeck.Conflict, "sub-agent %s has the parent %s, which was not started in run %s", jsonobj.Quote(id), jsonobj.Quote(parent), r.Invocation)
 	}
 	if err := r.checkSpace(); err != nil {
 		return nil, err
@@ -211,7 +211,7 @@ func startsSubagent(r *run, e *tapedeck.Event, c *payload.Checked) (*run, error)
 func endsSubagent(r *run, e *tapedeck.Event, c *payload.Checked) (*run, error) {
 	o := r.find(subagent, c.Get("subagentRunId"), "")
 	if o == nil {
-		return nil, tapedeck.Errorf(tapedeck.Conflict, "subagent %s is not active in run %s", jsonobj.Quote(c.String("subagentRunId")), r.Invocation).
+		return nil, tapedeck.Errorf(tapedeck.Conflict, "sub-agent %s is not active in run %s", jsonobj.Quote(c.String("subagentRunId")), r.Invocation).
 			WithHint("send %s before %s", tapedeck.SubagentStarted, e.Type)
 	}
 	return r.without(o), nil

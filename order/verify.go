@@ -31,9 +31,9 @@ const (
 // It remembers what is open in open runs, and a bounded number of closed
 // things: an endless run does not make it grow.
 //
-// A Verifier is independent of its clones. Add, Accept and Settle change it;
-// all other methods may be called from several goroutines while none of these
-// three runs.
+// A Verifier is independent of its clones. Add, Accept and SetOffsets change
+// it; all other methods may be called from several goroutines while none of
+// these three runs.
 type Verifier struct {
 	runs  []*run // open runs, oldest first; immutable: changes replace the slices and runs
 	ended []endedRun
@@ -242,7 +242,7 @@ func newRun(e *tapedeck.Event, open []tapedeck.OpenRun) tapedeck.OpenRun {
 }
 
 // ActiveRun returns the open run of a thread and the offset of its start, 0 if
-// that is not known yet; see [Verifier.Settle].
+// that is not known yet; see [Verifier.SetOffsets].
 func (v *Verifier) ActiveRun(thread string) (invocation string, start int64, ok bool) {
 	for _, r := range v.runs {
 		if r.Thread == thread {
@@ -261,18 +261,18 @@ func (v *Verifier) Runs() []tapedeck.OpenRun {
 	return runs
 }
 
-// Settle tells v the offsets of events that were added without one, so that
+// SetOffsets tells v the offsets of events that were added without one, so that
 // errors can say where a run began and ended. It ignores events of other types.
-func (v *Verifier) Settle(events []tapedeck.Event) {
+func (v *Verifier) SetOffsets(events []tapedeck.Event) {
 	for i := range events {
 		e := &events[i]
 		switch e.Type {
 		case tapedeck.RunStarted:
 			for i, r := range v.runs {
 				if r.Invocation == e.Invocation {
-					settled := *r
-					settled.Offset, settled.Started = e.Offset, e.Time
-					v.replace(i, &settled, e)
+					started := *r
+					started.Offset, started.Started = e.Offset, e.Time
+					v.replace(i, &started, e)
 				}
 			}
 		case tapedeck.RunFinished, tapedeck.RunError:

@@ -66,7 +66,7 @@ func TestClosingIsAlwaysAccepted(t *testing.T) {
 				s.Apply(&events[i])
 				s.Head++
 			}
-			v.Settle(events)
+			v.SetOffsets(events)
 		}
 		begin, err := v.Accept([]tapedeck.Event{{Type: tapedeck.RunStarted, Invocation: "first"}})
 		if err != nil {

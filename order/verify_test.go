@@ -92,7 +92,7 @@ func TestVerifierAccepts(t *testing.T) {
 			STEP_FINISHED {"stepName":"a"}
 			STEP_FINISHED {"stepName":"a","subagentRunId":"s"}
 			end`,
-		"subagents in parallel": `run
+		"sub-agents in parallel": `run
 			SUBAGENT_STARTED {"subagentRunId":"s","name":"one"}
 			SUBAGENT_STARTED {"subagentRunId":"t","name":"two","parentSubagentRunId":"s"}
 			TEXT_MESSAGE_START {"messageId":"m","subagentRunId":"s"}
@@ -190,29 +190,29 @@ func TestVerifierRefuses(t *testing.T) {
 		"the end of no span":             {"run\nREASONING_END {\"messageId\":\"m\"}", conflict, "is not open"},
 		"a step twice":                   {"run\nSTEP_STARTED {\"stepName\":\"a\"}\nSTEP_STARTED {\"stepName\":\"a\"}", conflict, `step "a" is already open`},
 		"the end of no step":             {"run\nSTEP_FINISHED {\"stepName\":\"a\"}", conflict, `step "a" is not open`},
-		"the end of another's step":      {"run\nSTEP_STARTED {\"stepName\":\"a\"}\nSTEP_FINISHED {\"stepName\":\"a\",\"subagentRunId\":\"s\"}", conflict, `step "a" belongs to the agent itself, not to subagent "s"`},
+		"the end of another's step":      {"run\nSTEP_STARTED {\"stepName\":\"a\"}\nSTEP_FINISHED {\"stepName\":\"a\",\"subagentRunId\":\"s\"}", conflict, `step "a" belongs to the agent itself, not to sub-agent "s"`},
 		"an end with text open":          {"run\nTEXT_MESSAGE_START {\"messageId\":\"m\"}\nend", conflict, `run r cannot finish while text message "m" is open`},
 		"an end with a call open":        {"run\nTOOL_CALL_START {\"toolCallId\":\"c\",\"toolCallName\":\"f\"}\nend", conflict, "cannot finish"},
 		"an end with thinking open":      {"run\nREASONING_MESSAGE_START {\"messageId\":\"m\",\"role\":\"reasoning\"}\nend", conflict, "cannot finish"},
 		"an end with a span open":        {"run\nREASONING_START {\"messageId\":\"m\"}\nend", conflict, "cannot finish"},
 		"an end with a step open":        {"run\nSTEP_STARTED {\"stepName\":\"a\"}\nend", conflict, "cannot finish"},
-		"an end with a subagent active":  {"run\nSTEP_STARTED {\"stepName\":\"a\"}\nSUBAGENT_STARTED {\"subagentRunId\":\"s\",\"name\":\"n\"}\nend", conflict, `subagent "s" is open, and 1 more`},
-		"a foreign tag on content":       {"run\nTEXT_MESSAGE_START {\"messageId\":\"m\",\"subagentRunId\":\"s\"}\nTEXT_MESSAGE_CONTENT {\"messageId\":\"m\",\"delta\":\"\",\"subagentRunId\":\"t\"}", conflict, `text message "m" belongs to subagent "s", not to subagent "t"`},
+		"an end with a sub-agent active": {"run\nSTEP_STARTED {\"stepName\":\"a\"}\nSUBAGENT_STARTED {\"subagentRunId\":\"s\",\"name\":\"n\"}\nend", conflict, `sub-agent "s" is open, and 1 more`},
+		"a foreign tag on content":       {"run\nTEXT_MESSAGE_START {\"messageId\":\"m\",\"subagentRunId\":\"s\"}\nTEXT_MESSAGE_CONTENT {\"messageId\":\"m\",\"delta\":\"\",\"subagentRunId\":\"t\"}", conflict, `text message "m" belongs to sub-agent "s", not to sub-agent "t"`},
 		"a tag on the agent's content":   {"run\nTEXT_MESSAGE_START {\"messageId\":\"m\"}\nTEXT_MESSAGE_END {\"messageId\":\"m\",\"subagentRunId\":\"t\"}", conflict, "belongs to the agent itself"},
 		"another reopens a message":      {"run\nTEXT_MESSAGE_START {\"messageId\":\"m\"}\nTEXT_MESSAGE_END {\"messageId\":\"m\"}\nTEXT_MESSAGE_START {\"messageId\":\"m\",\"subagentRunId\":\"t\"}", conflict, "belongs to the agent itself"},
-		"another reopens a result":       {"run\nTOOL_CALL_RESULT {\"messageId\":\"m\",\"toolCallId\":\"c\",\"content\":\"\",\"subagentRunId\":\"s\"}\nTEXT_MESSAGE_START {\"messageId\":\"m\",\"subagentRunId\":\"t\"}", conflict, `belongs to subagent "s"`},
-		"another's span around thinking": {"run\nREASONING_START {\"messageId\":\"m\",\"subagentRunId\":\"s\"}\nREASONING_MESSAGE_START {\"messageId\":\"m\",\"role\":\"reasoning\",\"subagentRunId\":\"t\"}", conflict, `belongs to subagent "s"`},
+		"another reopens a result":       {"run\nTOOL_CALL_RESULT {\"messageId\":\"m\",\"toolCallId\":\"c\",\"content\":\"\",\"subagentRunId\":\"s\"}\nTEXT_MESSAGE_START {\"messageId\":\"m\",\"subagentRunId\":\"t\"}", conflict, `belongs to sub-agent "s"`},
+		"another's span around thinking": {"run\nREASONING_START {\"messageId\":\"m\",\"subagentRunId\":\"s\"}\nREASONING_MESSAGE_START {\"messageId\":\"m\",\"role\":\"reasoning\",\"subagentRunId\":\"t\"}", conflict, `belongs to sub-agent "s"`},
 		"a call in another's message":    {"run\nTEXT_MESSAGE_START {\"messageId\":\"m\"}\nTOOL_CALL_START {\"toolCallId\":\"c\",\"toolCallName\":\"f\",\"parentMessageId\":\"m\",\"subagentRunId\":\"t\"}", conflict, `its message "m" belongs to the agent itself`},
-		"a call that inherits":           {"run\nTEXT_MESSAGE_START {\"messageId\":\"m\",\"subagentRunId\":\"s\"}\nTOOL_CALL_START {\"toolCallId\":\"c\",\"toolCallName\":\"f\",\"parentMessageId\":\"m\"}\nTOOL_CALL_ARGS {\"toolCallId\":\"c\",\"delta\":\"\",\"subagentRunId\":\"t\"}", conflict, `belongs to subagent "s"`},
-		"a call reopened elsewhere":      {"run\nTOOL_CALL_START {\"toolCallId\":\"c\",\"toolCallName\":\"f\",\"subagentRunId\":\"s\"}\nTOOL_CALL_END {\"toolCallId\":\"c\"}\nTEXT_MESSAGE_START {\"messageId\":\"m\"}\nTOOL_CALL_START {\"toolCallId\":\"c\",\"toolCallName\":\"f\",\"parentMessageId\":\"m\"}", conflict, `belongs to subagent "s", not to the agent itself`},
-		"another's secret":               {"run\nTOOL_CALL_START {\"toolCallId\":\"c\",\"toolCallName\":\"f\",\"subagentRunId\":\"s\"}\nTOOL_CALL_END {\"toolCallId\":\"c\"}\nREASONING_ENCRYPTED_VALUE {\"subtype\":\"tool-call\",\"entityId\":\"c\",\"encryptedValue\":\"x\",\"subagentRunId\":\"t\"}", conflict, `belongs to subagent "s"`},
-		"another's secret thought":       {"run\nREASONING_MESSAGE_START {\"messageId\":\"m\",\"role\":\"reasoning\",\"subagentRunId\":\"s\"}\nREASONING_ENCRYPTED_VALUE {\"subtype\":\"message\",\"entityId\":\"m\",\"encryptedValue\":\"x\",\"subagentRunId\":\"t\"}", conflict, `belongs to subagent "s"`},
-		"another's activity":             {"run\nACTIVITY_SNAPSHOT {\"messageId\":\"a\",\"activityType\":\"T\",\"content\":{},\"subagentRunId\":\"s\"}\nACTIVITY_SNAPSHOT {\"messageId\":\"a\",\"activityType\":\"T\",\"content\":{},\"replace\":false}\nACTIVITY_DELTA {\"messageId\":\"a\",\"activityType\":\"T\",\"patch\":[],\"subagentRunId\":\"t\"}", conflict, `activity "a" belongs to subagent "s"`},
-		"another than the snapshot says": {"run\nTEXT_MESSAGE_START {\"messageId\":\"m\"}\nMESSAGES_SNAPSHOT {\"messages\":[{\"id\":\"m\",\"role\":\"assistant\",\"subagentRunId\":\"s\"}]}\nTEXT_MESSAGE_CONTENT {\"messageId\":\"m\",\"delta\":\"\",\"subagentRunId\":\"t\"}", conflict, `belongs to subagent "s"`},
+		"a call that inherits":           {"run\nTEXT_MESSAGE_START {\"messageId\":\"m\",\"subagentRunId\":\"s\"}\nTOOL_CALL_START {\"toolCallId\":\"c\",\"toolCallName\":\"f\",\"parentMessageId\":\"m\"}\nTOOL_CALL_ARGS {\"toolCallId\":\"c\",\"delta\":\"\",\"subagentRunId\":\"t\"}", conflict, `belongs to sub-agent "s"`},
+		"a call reopened elsewhere":      {"run\nTOOL_CALL_START {\"toolCallId\":\"c\",\"toolCallName\":\"f\",\"subagentRunId\":\"s\"}\nTOOL_CALL_END {\"toolCallId\":\"c\"}\nTEXT_MESSAGE_START {\"messageId\":\"m\"}\nTOOL_CALL_START {\"toolCallId\":\"c\",\"toolCallName\":\"f\",\"parentMessageId\":\"m\"}", conflict, `belongs to sub-agent "s", not to the agent itself`},
+		"another's secret":               {"run\nTOOL_CALL_START {\"toolCallId\":\"c\",\"toolCallName\":\"f\",\"subagentRunId\":\"s\"}\nTOOL_CALL_END {\"toolCallId\":\"c\"}\nREASONING_ENCRYPTED_VALUE {\"subtype\":\"tool-call\",\"entityId\":\"c\",\"encryptedValue\":\"x\",\"subagentRunId\":\"t\"}", conflict, `belongs to sub-agent "s"`},
+		"another's secret thought":       {"run\nREASONING_MESSAGE_START {\"messageId\":\"m\",\"role\":\"reasoning\",\"subagentRunId\":\"s\"}\nREASONING_ENCRYPTED_VALUE {\"subtype\":\"message\",\"entityId\":\"m\",\"encryptedValue\":\"x\",\"subagentRunId\":\"t\"}", conflict, `belongs to sub-agent "s"`},
+		"another's activity":             {"run\nACTIVITY_SNAPSHOT {\"messageId\":\"a\",\"activityType\":\"T\",\"content\":{},\"subagentRunId\":\"s\"}\nACTIVITY_SNAPSHOT {\"messageId\":\"a\",\"activityType\":\"T\",\"content\":{},\"replace\":false}\nACTIVITY_DELTA {\"messageId\":\"a\",\"activityType\":\"T\",\"patch\":[],\"subagentRunId\":\"t\"}", conflict, `activity "a" belongs to sub-agent "s"`},
+		"another than the snapshot says": {"run\nTEXT_MESSAGE_START {\"messageId\":\"m\"}\nMESSAGES_SNAPSHOT {\"messages\":[{\"id\":\"m\",\"role\":\"assistant\",\"subagentRunId\":\"s\"}]}\nTEXT_MESSAGE_CONTENT {\"messageId\":\"m\",\"delta\":\"\",\"subagentRunId\":\"t\"}", conflict, `belongs to sub-agent "s"`},
 		"another than the input says":    {"RUN_STARTED {\"threadId\":\"main\",\"runId\":\"r\",\"input\":{\"threadId\":\"main\",\"runId\":\"r\",\"messages\":[{\"id\":\"m\",\"role\":\"assistant\",\"toolCalls\":[{\"id\":\"c\",\"type\":\"function\",\"function\":{\"name\":\"f\",\"arguments\":\"\"}}]}]}}\nTOOL_CALL_START {\"toolCallId\":\"c\",\"toolCallName\":\"f\",\"subagentRunId\":\"t\"}", conflict, "belongs to the agent itself"},
-		"a subagent twice":               {"run\nSUBAGENT_STARTED {\"subagentRunId\":\"s\",\"name\":\"n\"}\nSUBAGENT_STARTED {\"subagentRunId\":\"s\",\"name\":\"n\"}", conflict, `subagent "s" was started before`},
-		"a subagent again":               {"run\nSUBAGENT_STARTED {\"subagentRunId\":\"s\",\"name\":\"n\"}\nSUBAGENT_FINISHED {\"subagentRunId\":\"s\"}\nSUBAGENT_STARTED {\"subagentRunId\":\"s\",\"name\":\"n\"}", conflict, "was started before"},
-		"the end of no subagent":         {"run\nSUBAGENT_FINISHED {\"subagentRunId\":\"s\"}", conflict, `subagent "s" is not active`},
+		"a sub-agent twice":              {"run\nSUBAGENT_STARTED {\"subagentRunId\":\"s\",\"name\":\"n\"}\nSUBAGENT_STARTED {\"subagentRunId\":\"s\",\"name\":\"n\"}", conflict, `sub-agent "s" was started before`},
+		"a sub-agent again":              {"run\nSUBAGENT_STARTED {\"subagentRunId\":\"s\",\"name\":\"n\"}\nSUBAGENT_FINISHED {\"subagentRunId\":\"s\"}\nSUBAGENT_STARTED {\"subagentRunId\":\"s\",\"name\":\"n\"}", conflict, "was started before"},
+		"the end of no subagent":         {"run\nSUBAGENT_FINISHED {\"subagentRunId\":\"s\"}", conflict, `sub-agent "s" is not active`},
 		"an orphan":                      {"run\nSUBAGENT_STARTED {\"subagentRunId\":\"s\",\"name\":\"n\",\"parentSubagentRunId\":\"p\"}", conflict, `the parent "p", which was not started`},
 		"shorthand":                      {"run\nTEXT_MESSAGE_CHUNK {\"messageId\":\"m\",\"delta\":\"x\"}", invalid, "is shorthand"},
 		"a hostile invocation":           {"/\x1b[31m: CUSTOM {\"name\":\"a\",\"value\":1}", invalid, "the event's invocation \"\\x1b[31m\" must begin with"},
@@ -370,7 +370,7 @@ func TestVerifierClosing(t *testing.T) {
 		`REASONING_MESSAGE_END {"messageId":"t","subagentRunId":"s"}`,
 		`REASONING_END {"messageId":"t","subagentRunId":"s"}`,
 		`STEP_FINISHED {"stepName":"plan","subagentRunId":"s"}`,
-		`SUBAGENT_ERROR {"subagentRunId":"s","message":"the run ended before the subagent did","code":"run_ended"}`,
+		`SUBAGENT_ERROR {"subagentRunId":"s","message":"the run ended before the sub-agent did","code":"run_ended"}`,
 		`STEP_FINISHED {"stepName":"plan"}`,
 	}
 	if !cmp.Equal(got, want) {
@@ -397,7 +397,7 @@ func TestVerifierSettle(t *testing.T) {
 	for i := range events {
 		events[i].Offset = int64(i + 40)
 	}
-	v.Settle(events)
+	v.SetOffsets(events)
 	if err := v.Add(&script(t, "run")[0]); err == nil || err.Error() != "run r has ended at offset 41" {
 		t.Errorf("after: %v", err)
 	}

@@ -57,9 +57,9 @@ var emptyOf = map[shape]string{
 }
 
 // What remains of a member depends on its name, which means the same in every
-// type. keptNames are names, hashed if they could hold text. keptMembers stay
-// unchanged. keptWords stay if they are one of the listed words. keptParts are
-// structs whose members are treated in the same way.
+// type. keptNames keep an id; a value that is not a well-formed id is hashed.
+// keptMembers stay unchanged. keptWords stay if they are one of the listed
+// words. keptParts are structs whose members are treated in the same way.
 var (
 	keptNames = [...]string{
 		"messageId", "toolCallId", "runId", "threadId", "parentRunId", "parentMessageId", "subagentRunId", "parentSubagentRunId",

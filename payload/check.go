@@ -7,7 +7,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/jsonobj"
 )
 
-// maxFields is the most members of a type.
+// maxFields is the largest number of members of a type.
 const maxFields = 16
 
 // A Checked holds the members of an object that was checked against its layout.
@@ -56,7 +56,8 @@ func (t *eventType) check(data json.RawMessage, c *Checked) error {
 	return nil
 }
 
-// check checks all members of an object. Errors call the object what.
+// check checks all members of an object. In errors, the object is named by
+// what.
 func (l *layout) check(what string, data []byte, c *Checked) error {
 	c.layout = l
 	o := jsonobj.Read(data)

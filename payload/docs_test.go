@@ -32,7 +32,7 @@ func TestDocSaysWhatTypesHave(t *testing.T) {
 		}
 		_, attributed := reflect.TypeOf(c.data).FieldByName("Attributed")
 		if attributed != doc.Subagent {
-			t.Errorf("%s: that it may be a subagent's is said: %v", c.name, doc.Subagent)
+			t.Errorf("%s: that it may be a sub-agent's is said: %v", c.name, doc.Subagent)
 		}
 		if want := docMembers(reflect.TypeOf(c.data), attributed); !cmp.Equal(doc.Members, want) {
 			t.Errorf("%s: %s", c.name, cmp.Diff(want, doc.Members))

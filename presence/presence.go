@@ -17,8 +17,9 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// After is the default time after which a user without a report counts as absent.
-const After = time.Minute
+// DefaultTimeout is the default time after which a user without a report counts as
+// absent.
+const DefaultTimeout = time.Minute
 
 // Limits of a [Tracker].
 const (
@@ -49,12 +50,12 @@ type userState struct {
 	timer *time.Timer
 }
 
-// New returns a tracker in which nobody is present. A user without a report for
-// as long as after (0 for [After]) has left: then the tracker calls onLeave, which
-// may be nil.
+// New returns a tracker in which nobody is present. A user without a report for as
+// long as after (0 for [DefaultTimeout]) has left: then the tracker calls onLeave,
+// which may be nil.
 func New(after time.Duration, onLeave func(session string, p payload.Presence)) *Tracker {
 	if after <= 0 {
-		after = After
+		after = DefaultTimeout
 	}
 	if onLeave == nil {
 		onLeave = func(string, payload.Presence) {}

@@ -109,7 +109,7 @@ func TestUsersWithoutReportsLeave(t *testing.T) {
 			t.Errorf("the watcher reports %q", got)
 		}
 		w.Stop()
-		<-time.After(2 * presence.After)
+		<-time.After(2 * presence.DefaultTimeout)
 		if got := users(tr); got != "" {
 			t.Errorf("%q is still there", got)
 		}

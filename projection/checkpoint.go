@@ -121,7 +121,7 @@ func (p *Projections) holder(ctx context.Context, s *tapedeck.Session, at int64)
 func (p *Projections) Forget(ctx context.Context, sessions ...string) error {
 	p.forgotten.Add(1)
 	p.unload(sessions)
-	if err := p.settle(ctx); err != nil {
+	if err := p.waitForFolds(ctx); err != nil {
 		return err
 	}
 	errs := []error{p.removeGone(ctx)}

@@ -52,7 +52,7 @@ func (p *Projections) forward(ctx context.Context, s *tapedeck.Session, t *view.
 	defer f.saving.Wait()
 	from := c.next(at)
 	if c.state != nil {
-		c.state.Conversation.Follow(t, at)
+		c.state.Conversation.UseTimeline(t, at)
 	}
 	events := p.raw(ctx, s, from, at)
 	if c.summary == nil && c.index == nil { // reverted events need not be read
@@ -94,7 +94,7 @@ func (f *forwarding) saveAt(ctx context.Context, n int64) {
 	if c := f.state; c != nil && c.next() <= n {
 		c.Conversation.Advance(n)
 		if n <= f.p.snapshotLimit(f.s) && n-c.saved >= int64(c.Conversation.Threads()) && isPrefix(f.timeline, n, f.at) {
-			c.saved = n // a checkpoint has all threads, so it is written only after at least as many events
+			c.saved = n // a checkpoint has all threads, so it is written only if at least as many events as threads came since the last one
 			holder := f.p.holder(ctx, f.s, n)
 			f.save(ctx, &holder, states, n, c)
 		}

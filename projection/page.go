@@ -7,7 +7,7 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// maxPage is the most messages in one answer.
+// maxPage is the largest number of messages in one answer.
 const maxPage = 10_000
 
 // page cuts a snapshot of c to what a query asks for.

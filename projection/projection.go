@@ -130,9 +130,9 @@ func (p *Projections) removeUser(f *folded) {
 	}
 }
 
-// settle waits for all active folds and drops their results from memory. A fold
-// that begins later reads the log as it is now. Waiting ends with ctx.
-func (p *Projections) settle(ctx context.Context) error {
+// waitForFolds waits for all active folds and drops their results from memory. A
+// fold that begins later reads the log as it is now. Waiting ends with ctx.
+func (p *Projections) waitForFolds(ctx context.Context) error {
 	p.mu.Lock()
 	busy := slices.Collect(maps.Keys(p.inUse))
 	p.mu.Unlock()

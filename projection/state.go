@@ -154,7 +154,7 @@ func (p *Projections) nearest(ctx context.Context, s *tapedeck.Session, t *view.
 // offset at. At each offset that can have a checkpoint it calls boundary, and stops
 // if that returns false.
 func (p *Projections) walkTo(ctx context.Context, s *tapedeck.Session, t *view.Timeline, c *foldState, at, to int64, boundary func(int64) bool) error {
-	c.Conversation.Follow(t, at)
+	c.Conversation.UseTimeline(t, at)
 	next := c.next()/p.step()*p.step() + p.step()
 	for e, err := range p.events(ctx, s, t, c.next(), at) {
 		if err == nil && e.Offset >= to {

@@ -12,7 +12,7 @@ type watch struct {
 	mu       sync.Mutex
 	due      map[string]tapedeck.Session // sessions to fold
 	gone     []tapedeck.Session          // deleted sessions
-	sweepDue bool                        // too many sessions were deleted to list them: only a sweep finds all
+	sweepDue bool                        // the list is incomplete, at the start or after more than maxGone deletions: sweep all checkpoints
 	wake     chan struct{}
 
 	removing chan struct{} // has an element while the checkpoints of deleted sessions are removed
@@ -22,7 +22,7 @@ func newWatch() watch {
 	return watch{due: map[string]tapedeck.Session{}, sweepDue: true, wake: make(chan struct{}, 1), removing: make(chan struct{}, 1)}
 }
 
-// maxGone is the most deleted sessions that a watch remembers.
+// maxGone is the largest number of deleted sessions that a watch remembers.
 const maxGone = 10_000
 
 // Watch receives commits, and returns at once. [Projections.Run] then saves
@@ -105,7 +105,7 @@ func (p *Projections) removeGone(ctx context.Context) error {
 	if len(gone) == 0 && !sweep {
 		return nil
 	}
-	err := p.settle(ctx)
+	err := p.waitForFolds(ctx)
 	if err == nil && sweep {
 		err = p.sweep(ctx)
 	}

@@ -46,8 +46,8 @@ type Capable interface {
 	Available() error
 }
 
-// TaskAfterHistory returns the task for an agent that gets the history of in before it:
-// the task without the part of the context that the history has already.
+// TaskAfterHistory returns the task for an agent that already received the history of
+// in: the task without the part of the context that the history has, too.
 func TaskAfterHistory(in *tapedeck.Invocation) string {
 	if in.Unheard == "" {
 		return in.Task

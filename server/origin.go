@@ -53,7 +53,7 @@ func originHost(host string) (string, error) {
 	for _, c := range host {
 		switch {
 		case c == '*':
-			return "", tapedeck.Errorf(tapedeck.Invalid, `an origin has no wildcards, as %q does; name each one, or "*" for all`, host)
+			return "", tapedeck.Errorf(tapedeck.Invalid, `%q has a wildcard, which an origin cannot have; name each origin, or "*" for all`, host)
 		case c > 0x7f:
 			return "", tapedeck.Errorf(tapedeck.Invalid, "browsers send the ASCII form (xn--…) of %q", host)
 		case c != '-' && c != '.' && c != '_' && (c < '0' || c > '9') && (c < 'a' || c > 'z'):

@@ -132,11 +132,15 @@ func (o *Options) fail(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 // handlerFor returns the handler for u: that of a protocol, or mux for every other
-// path, and for a path that escapes more characters than it must. For each request, mux
-// would also look for a route with a slash at the end. It would redirect a
-// path with an empty segment or with "..", and so lead a client with an empty id to
-// another endpoint. Such a path goes to Durable or REST, which answers with an error.
-// Outside of their roots and taskRoot the answer is 404.
+// path, and for a path that escapes more characters than it must.
+//
+// Durable and REST are called without mux, which is slower: for each request it also
+// looks for a route with a slash at the end.
+//
+// A path with an empty segment or with ".." never reaches mux, which would redirect it:
+// a path with an empty id would reach another endpoint. Such a path goes to Durable or
+// REST, which answers with an error. Outside of their roots and taskRoot the answer is
+// 404.
 func (o *Options) handlerFor(u *url.URL, mux http.Handler) http.Handler {
 	p, escaped := u.Path, u.RawPath != ""
 	if escaped {

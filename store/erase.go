@@ -35,7 +35,7 @@ func DecideErasure(e *tapedeck.Erasure, s *tapedeck.Session) error {
 	case last > s.Head:
 		return tapedeck.Errorf(tapedeck.Invalid, "session %q has %d events; it has none at offset %d", s.ID, s.Head, last-1)
 	case first < s.ForkedAt:
-		return tapedeck.Errorf(tapedeck.Invalid, "session %q shares the events below offset %d with session %q, where they are", s.ID, s.ForkedAt, s.Parent).
+		return tapedeck.Errorf(tapedeck.Invalid, "session %q shares the events below offset %d with session %q, which stores them", s.ID, s.ForkedAt, s.Parent).
 			WithHint("erase them in session %s; if that was deleted, they are removed with the last of its forks", s.Parent)
 	}
 	return nil

@@ -34,7 +34,7 @@ type Conversation struct {
 // ids.
 type lane struct {
 	Thread
-	messages                  list[message] // not settled; so are the next two
+	messages                  list[message] // messages, calls and runs hold the items that are not settled
 	calls                     list[call]
 	runs                      []*Run
 	message                   map[string]*message // the newest message of each id
@@ -66,7 +66,7 @@ type work struct {
 func Fold(events iter.Seq2[tapedeck.Event, error], timeline *Timeline, at int64) (*Conversation, error) {
 	c := new(Conversation)
 	c.Keep()
-	c.Follow(timeline, at)
+	c.UseTimeline(timeline, at)
 	for e, err := range events {
 		if err != nil {
 			return nil, err
@@ -79,10 +79,10 @@ func Fold(events iter.Seq2[tapedeck.Event, error], timeline *Timeline, at int64)
 	return c, nil
 }
 
-// Follow makes c ignore events that are not active as of offset at, which must
-// not be below the offset folded so far. What c has folded must be active as of
-// at, too: no jump before at may go back below it.
-func (c *Conversation) Follow(t *Timeline, at int64) { c.timeline, c.at = t, at }
+// UseTimeline makes c ignore events that are not active as of offset at, which
+// must not be below the offset folded so far. What c has folded must be active
+// as of at, too: no jump before at may revert an event that c has folded.
+func (c *Conversation) UseTimeline(t *Timeline, at int64) { c.timeline, c.at = t, at }
 
 // isActive reports whether c must fold the event at an offset.
 func (c *Conversation) isActive(offset int64, thread string) bool {
@@ -177,9 +177,9 @@ func (l *lane) work(invocation string) *work {
 	return w
 }
 
-// settle removes a message or call that has ended from the work of its
+// finish removes a message or call that has ended from the work of its
 // invocation. m or k may be nil.
-func (l *lane) settle(invocation string, m *message, k *call) {
+func (l *lane) finish(invocation string, m *message, k *call) {
 	if w, ok := l.open[invocation]; ok {
 		delete(w.messages, m)
 		delete(w.calls, k)
@@ -222,8 +222,8 @@ func (l *list[T]) add(item *T) { l.items = append(l.items, item) }
 
 func (l *list[T]) alive() int { return len(l.items) - l.removed }
 
-// noteRemoved must be called after each removal; removed reports whether an
-// item is removed.
+// noteRemoved must be called after each removal; isRemoved reports whether an
+// item was removed.
 func (l *list[T]) noteRemoved(isRemoved func(*T) bool) {
 	if l.removed++; l.removed < 32 || l.removed < len(l.items)/2 {
 		return

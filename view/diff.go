@@ -71,9 +71,9 @@ type DiffChange struct {
 	Name      string     `json:"name"`
 	A         *int64     `json:"a_offset,omitempty"`
 	B         *int64     `json:"b_offset,omitempty"`
-	Text      []DiffLine `json:"text,omitempty"` // the changed lines; so are the next two
-	Arguments []DiffLine `json:"arguments,omitempty"`
-	Status    []DiffLine `json:"status,omitempty"`
+	Text      []DiffLine `json:"text,omitempty"`      // the changed lines of the text
+	Arguments []DiffLine `json:"arguments,omitempty"` // those of the arguments
+	Status    []DiffLine `json:"status,omitempty"`    // those of the status
 }
 
 // A DiffLine is a line of a changed text.

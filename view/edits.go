@@ -150,7 +150,7 @@ func readPatch(text string) []edit {
 	return out
 }
 
-// maxPatched is the most files that are read from one patch.
+// maxPatched is the largest number of files that are read from one patch.
 const maxPatched = 1000
 
 // diffPath returns the path in a header line of a unified diff.

@@ -59,7 +59,7 @@ func fold(events []tapedeck.Event) *view.Conversation {
 		}
 	}
 	if jumps != nil {
-		c.Follow(view.NewTimeline(jumps), events[len(events)-1].Offset+1)
+		c.UseTimeline(view.NewTimeline(jumps), events[len(events)-1].Offset+1)
 	}
 	for i := range events {
 		c.Apply(&events[i])

@@ -62,7 +62,7 @@ type IndexedFork struct {
 	At     Time  `json:"at"`
 }
 
-// MaxInvocations is the most invocations in an [Index].
+// MaxInvocations is the largest number of invocations in an [Index].
 const MaxInvocations = 10_000
 
 // An indexCache has values that are derived from the lists of an index.

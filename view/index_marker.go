@@ -40,7 +40,7 @@ const (
 	MarkFeedback   = "feedback" // the label is "up" or "down", and the comment
 )
 
-// maxMarkers is the most markers of one kind in an [Index].
+// maxMarkers is the largest number of markers of one kind in an [Index].
 const maxMarkers = 2000
 
 // A Gap is a time of more than two seconds without an event.

@@ -75,7 +75,8 @@ func (l Instances) Find(id string) (Instance, bool) {
 	return Instance{}, false
 }
 
-// maxInstances is the most instances that are kept; later ones are ignored.
+// maxInstances is the largest number of instances that are kept; later ones are
+// ignored.
 const maxInstances = 10_000
 
 // An InstanceFold folds the active events into [Instances]. Events must arrive

@@ -35,8 +35,8 @@ func idOf(text string) string {
 // event has named. It is not a valid id, so no event can have it.
 func nameless(thread string) string { return "/" + thread }
 
-// maxFormerIDs is the most former ids of an instance. A fork of a fork adds
-// one.
+// maxFormerIDs is the largest number of former ids of an instance. A fork of a
+// fork adds one.
 const maxFormerIDs = 100
 
 // renameCopied gives each instance its id in a fork. An agent that an engine

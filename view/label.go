@@ -5,7 +5,7 @@ import (
 	"unicode"
 )
 
-// maxLabel is the most runes of a label.
+// maxLabel is the largest number of runes in a label.
 const maxLabel = 80
 
 // label makes one short line of a text, for people. It keeps 80 runes, turns

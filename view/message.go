@@ -105,7 +105,7 @@ func (c *Conversation) textEnd(l *lane, e *tapedeck.Event) bool {
 	if m, ok := l.message[d.MessageID]; ok {
 		l.noteRequest(m)
 		m.end(e, closedStatus(d.Metadata))
-		l.settle(m.Invocation, m, nil)
+		l.finish(m.Invocation, m, nil)
 	}
 	return true
 }
@@ -176,7 +176,7 @@ func (l *lane) drop(m *message) {
 	l.countMessage(m, -1)
 	l.messages.noteRemoved(func(m *message) bool { return m.removed })
 	l.forgetID(m)
-	l.settle(m.Invocation, m, nil)
+	l.finish(m.Invocation, m, nil)
 	for _, k := range m.calls {
 		if !k.removed && k.maker == m {
 			l.dropCall(k)
@@ -191,7 +191,7 @@ func (l *lane) dropCall(k *call) {
 	if l.call[k.ID] == k {
 		delete(l.call, k.ID)
 	}
-	l.settle(k.Invocation, nil, k)
+	l.finish(k.Invocation, nil, k)
 }
 
 // forgetID makes m unknown by its id.

@@ -95,7 +95,8 @@ func (c *Conversation) subagentStarted(l *lane, e *tapedeck.Event) bool {
 	return true
 }
 
-// maxCallThreads is the most threads of sub-agents that a tool call names.
+// maxCallThreads is the largest number of threads of sub-agents that a tool
+// call names.
 const maxCallThreads = 100
 
 func (c *Conversation) addRun(l *lane, e *tapedeck.Event) *Run {

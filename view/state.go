@@ -50,7 +50,8 @@ const (
 	Unpatchable = "unpatchable" // the JSON Patch does not fit the value, or costs too much
 )
 
-// maxNotes is the most notes that are kept; further notes are only counted.
+// maxNotes is the largest number of notes that are kept; further notes are only
+// counted.
 const maxNotes = 100
 
 func (c *Conversation) note(e *tapedeck.Event, reason string) {

@@ -179,8 +179,8 @@ func (f *SummaryFold) addModels(s *Summary) {
 		if m.CostUSD != nil {
 			s.CostUSD = addCost(s.CostUSD, *m.CostUSD)
 		}
-		m.CostUSD = cents(m.CostUSD)
+		m.CostUSD = roundCost(m.CostUSD)
 		s.Models[i] = ModelUsage(m)
 	}
-	s.CostUSD = cents(s.CostUSD)
+	s.CostUSD = roundCost(s.CostUSD)
 }

@@ -13,14 +13,14 @@ type runTally struct {
 	Begun   Time         `json:"begun"`
 	Asked   bool         `json:"asked,omitempty"`   // a user's message began it
 	Sub     bool         `json:"sub,omitempty"`     // the run of a sub-agent, which is counted in its parent run
-	Turn    int          `json:"turn,omitempty"`    // the highest turn so far
-	Turns   int64        `json:"turns,omitempty"`   // number of turns
+	Turn    int          `json:"turn,omitempty"`    // the highest number of a model call so far
+	Turns   int64        `json:"turns,omitempty"`   // number of model calls that have a number
 	Reports int64        `json:"reports,omitempty"` // number of usage reports
 	Usage   []modelTally `json:"usage,omitempty"`   // as reported; the terminal event overrides it
 }
 
-// modelTurns returns the number of model calls. Some agents number their turns,
-// some report the usage of each call, some do both.
+// modelTurns returns the number of model calls. Some agents number them, some
+// report the usage of each, some do both.
 func (r *runTally) modelTurns() int64 { return max(r.Turns, r.Reports) }
 
 // Apply folds one event of the raw log.
@@ -133,7 +133,7 @@ func (f *SummaryFold) endRun(e *tapedeck.Event, status tapedeck.Status, usage []
 		f.s.Sum.DurationMS = plus(f.s.Sum.DurationMS, e.Time.Sub(r.Begun.Time).Milliseconds())
 	}
 	f.s.Sum.ModelTurns = plus(f.s.Sum.ModelTurns, r.modelTurns())
-	f.s.Models = addTallies(f.s.Models, settleUsage(r.Usage, usage))
+	f.s.Models = addTallies(f.s.Models, finalUsage(r.Usage, usage))
 }
 
 func (f *SummaryFold) usageReported(e *tapedeck.Event) {

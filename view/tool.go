@@ -220,5 +220,5 @@ func (c *Conversation) answer(l *lane, e *tapedeck.Event, a answer) {
 		}
 	}
 	k.Result = r
-	l.settle(k.Invocation, nil, k)
+	l.finish(k.Invocation, nil, k)
 }

@@ -45,10 +45,10 @@ func readUsage(raw json.RawMessage) []modelTally {
 	return out
 }
 
-// settleUsage returns the usage of a run from its reports and from its terminal
+// finalUsage returns the usage of a run from its reports and from its terminal
 // event. The terminal event counts, because it includes the reports. AG-UI has
 // no cost in it, so the cost of the reports is kept if it has none.
-func settleUsage(reported, end []modelTally) []modelTally {
+func finalUsage(reported, end []modelTally) []modelTally {
 	if len(end) == 0 {
 		return reported
 	}
@@ -114,8 +114,8 @@ func addCost(sum *float64, cost float64) *float64 {
 	return &cost
 }
 
-// cents rounds a cost, so that the error of binary fractions does not show.
-func cents(cost *float64) *float64 {
+// roundCost rounds a cost, so that the error of binary fractions does not show.
+func roundCost(cost *float64) *float64 {
 	if cost == nil {
 		return nil
 	}

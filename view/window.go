@@ -17,7 +17,7 @@ import (
 // must have the same.
 const Window = 128
 
-// maxOpen is the most open items that stay in memory.
+// maxOpen is the largest number of open items that stay in memory.
 const maxOpen = 4 * Window
 
 // A pastGroup is what a lane keeps of a group's settled messages (a
@@ -149,7 +149,7 @@ func (c *Conversation) settleMessages(l *lane, at int64) {
 		m := l.messages.removeAt(i)
 		m.settled = true
 		group := groupOf(m.Role)
-		l.settle(m.Invocation, m, nil)
+		l.finish(m.Invocation, m, nil)
 		l.forgetID(m)
 		l.groups[group] = without(l.groups[group], m)
 		past := &l.past[group]
@@ -169,7 +169,7 @@ func (c *Conversation) settleCalls(l *lane, at int64) {
 		}
 		k := l.calls.removeAt(i)
 		l.settledCalls = max(l.settledCalls, k.Offset+1)
-		l.settle(k.Invocation, nil, k)
+		l.finish(k.Invocation, nil, k)
 		if l.call[k.ID] == k {
 			delete(l.call, k.ID)
 		}

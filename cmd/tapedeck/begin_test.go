@@ -95,7 +95,7 @@ func TestUsage(t *testing.T) {
 		{"show s --all --json", "tapedeck tail s --json"},
 		{"serve --allow-origin=", "an origin is written as"},
 		{"serve --allow-origin https://a.example,", "an origin is written as"},
-		{"serve --allow-origin https://*.example", "no wildcards"},
+		{"serve --allow-origin https://*.example", "has a wildcard"},
 		{"serve --allow-origin ftp://a.example", "the scheme http, https"},
 		{"ls --limit x", "it is not a whole number; see: tapedeck ls --help"},
 		{"ls --limit 99999999999999999999", "the number is out of range; see:"},

@@ -45,15 +45,15 @@ tool that answers the questions of agents.
 }
 
 func (e *env) serveMCP(ctx context.Context, write, own bool) (err error) {
-	l := &loan{env: e}
-	if _, err := l.take(ctx); err != nil { // a user learns at once that the server or the folder cannot be used
+	conn := &sharedConnection{env: e}
+	if _, err := conn.acquire(ctx); err != nil { // a user learns at once that the server or the folder cannot be used
 		return err
 	}
-	l.giveBack()
-	defer func() { err = errors.Join(err, l.close()) }()
-	o := mcp.Options{Reader: lentReader{l}, OwnSession: own, Version: version()}
+	conn.release()
+	defer func() { err = errors.Join(err, conn.close()) }()
+	o := mcp.Options{Reader: sharedReader{conn}, OwnSession: own, Version: version()}
 	if write {
-		o.Writer = lentWriter{l}
+		o.Writer = sharedWriter{conn}
 	}
 	if in, ok := e.stdin.(*os.File); ok && term.IsTerminal(int(in.Fd())) {
 		e.notice("waiting for an MCP client: an agent starts this command (Ctrl-C to end it)")

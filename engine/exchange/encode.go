@@ -36,7 +36,7 @@ type Source struct {
 	Player    Player         // of HTML
 	Now       time.Time      // the time of the export, which HTML shows
 
-	limit int // most bytes of events in HTML; 0 for [maxRecording]
+	limit int // the largest number of bytes of events in HTML; 0 for [maxRecording]
 }
 
 // An encoding writes a session in one format.

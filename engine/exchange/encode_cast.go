@@ -46,7 +46,8 @@ func chooseTerminal(src *Source) error {
 	return nil
 }
 
-// maxMarks is the most bookmarks of a session that become markers of a recording.
+// maxMarks is the largest number of bookmarks of a session that become markers of
+// a recording.
 const maxMarks = 10_000
 
 // marks returns the labels of bookmarks, by the event that they mark. A bookmark

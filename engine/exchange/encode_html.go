@@ -20,8 +20,8 @@ import (
 type Player struct{ Script, Style string }
 
 const (
-	// maxRecording is the most bytes of events in a recording. A browser keeps all
-	// of them in memory, unpacked.
+	// maxRecording is the largest number of bytes of events in a recording. A
+	// browser keeps all of them in memory, unpacked.
 	maxRecording = 50_000_000
 	// segment is about how many of them are packed together. Browsers are slow
 	// with very long elements, and with segments they can show a part early.

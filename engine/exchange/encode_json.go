@@ -77,7 +77,7 @@ func writeJSON(w *output, src *Source) error {
 	var c view.Conversation
 	c.Keep()
 	if !src.Effective {
-		c.Follow(src.Timeline, src.Session.Head)
+		c.UseTimeline(src.Timeline, src.Session.Head)
 	}
 	sep := "\n"
 	for e, err := range src.all() {

@@ -12,7 +12,8 @@ import (
 	"github.com/tapedeck/tapedeck/internal/jsonobj"
 )
 
-// maxLine is the most bytes of a line, and of an input that is one JSON document.
+// maxLine is the largest number of bytes in a line, and in an input that is one
+// JSON document.
 const maxLine = 64 << 20
 
 // maxNesting is how deep a value may be nested: the data of an event, and the

@@ -10,8 +10,8 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// maxDelta is the most bytes of text in one event, so that a page of events stays
-// small even for a huge message.
+// maxDelta is the largest number of bytes of text in one event, so that a page of
+// events stays small even for a huge message.
 const maxDelta = 1 << 20
 
 // maxTokens is the largest accepted count of tokens: the largest integer that

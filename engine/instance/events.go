@@ -12,7 +12,7 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// maxMessages is the most messages of a context that are read.
+// maxMessages is the largest number of messages of a context that are read.
 const maxMessages = 10_000
 
 // GetEvents returns the context of an instance from a sequence number on. A number

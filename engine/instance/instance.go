@@ -51,10 +51,10 @@ func New(e verbs, v views) *Repository {
 func (r *Repository) hold(ctx context.Context, session string) (free func(), err error) {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(session))
-	turn := r.writing[h.Sum32()%uint32(len(r.writing))]
+	lock := r.writing[h.Sum32()%uint32(len(r.writing))]
 	select {
-	case turn <- struct{}{}:
-		return func() { <-turn }, nil
+	case lock <- struct{}{}:
+		return func() { <-lock }, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}

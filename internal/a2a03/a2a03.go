@@ -185,7 +185,7 @@ func (p *Part) toV1() (*sdk.Part, error) {
 		}
 		out.Content, out.Filename, out.MediaType = sdk.Raw(b), p.File.Name, p.File.MimeType
 	default:
-		return nil, tapedeck.Errorf(tapedeck.Invalid, "a part of the message has the kind %.40q and no content of it", p.Kind).
+		return nil, tapedeck.Errorf(tapedeck.Invalid, "a part of the message has the kind %.40q but no content of that kind", p.Kind).
 			WithHint("a part has the kind text, data or file")
 	}
 	return out, nil

@@ -45,11 +45,11 @@ func TestThereAndBack(t *testing.T) {
 func TestParseErrors(t *testing.T) {
 	for raw, want := range map[string]string{
 		`{`: "unexpected end", `{}`: "no object of the kind", `{"kind":"video"}`: `the kind "video"`,
-		`{"kind":"message","parts":[{"kind":"text"}]}`:                                 "no content of it",
-		`{"kind":"task","history":[{"parts":[{"kind":"x"}]}]}`:                         "no content of it",
-		`{"kind":"task","artifacts":[{"parts":[{"kind":"x"}]}]}`:                       "no content of it",
-		`{"kind":"status-update","status":{"message":{"parts":[{"kind":"x"}]}}}`:       "no content of it",
-		`{"kind":"artifact-update","artifact":{"parts":[{"kind":"x"}]}}`:               "no content of it",
+		`{"kind":"message","parts":[{"kind":"text"}]}`:                                 "no content of that kind",
+		`{"kind":"task","history":[{"parts":[{"kind":"x"}]}]}`:                         "no content of that kind",
+		`{"kind":"task","artifacts":[{"parts":[{"kind":"x"}]}]}`:                       "no content of that kind",
+		`{"kind":"status-update","status":{"message":{"parts":[{"kind":"x"}]}}}`:       "no content of that kind",
+		`{"kind":"artifact-update","artifact":{"parts":[{"kind":"x"}]}}`:               "no content of that kind",
 		`{"kind":"message","parts":[{"kind":"file","file":{"bytes":"%","name":"n"}}]}`: "not in base64",
 		`{"kind":"task","id":7}`: "cannot unmarshal",
 	} {

@@ -92,7 +92,7 @@ func (s *schemas) requiredOf(e eventType) []string {
 	return []string{"type"}
 }
 
-// maxIDLen is the most characters of an id, see [tapedeck.CheckID].
+// maxIDLen is the largest number of characters in an id, see [tapedeck.CheckID].
 const maxIDLen = 128
 
 // handwritten returns the schemas of what is not a struct in Go with a member for

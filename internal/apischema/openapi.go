@@ -257,7 +257,7 @@ func (d *description) extend(r *rest.Route, op *operation) {
 			typeJSON:  {Schema: &schema{AnyOf: []*schema{one, {Type: "array", Items: one}}}},
 			typeLines: {Schema: &schema{Type: "string", Description: "One NewEvent per line."}},
 		}}
-		answer.Headers = etag("The next offset. Absent from an answer line by line.")
+		answer.Headers = etag("The next offset. Absent if the answer has one line per append.")
 		answer.Content[typeLines] = media{Schema: &schema{Type: "string", Description: "One ack or error per line of the body, if Accept asks for it. The body may stay open."}}
 		for _, h := range [][2]string{
 			{"If-Match", "Append only if this is the next offset."}, {"Producer-Id", "The producer, for safe repetitions."},
@@ -381,7 +381,7 @@ func querySchema(r *rest.Route, name string) *schema {
 var viewParameters = map[string]string{
 	"at":       "only the events before this offset; without it, all events",
 	"thread":   "only this thread",
-	"limit":    "the most items of the answer, the newest ones",
+	"limit":    "the largest number of items in the answer; it has the newest ones",
 	"before":   "only items that began before this offset",
 	"instance": "of this agent instance",
 	"a":        "a session", "b": "the other session",

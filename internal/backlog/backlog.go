@@ -22,12 +22,12 @@ type Records struct {
 	ctx   context.Context
 	again func(offset int64) (tapedeck.Record, error)
 
-	list atomic.Pointer[[]tapedeck.Record] // nil after the records were dropped; read without mu, because each record costs a read
+	list atomic.Pointer[[]tapedeck.Record] // nil after the records were dropped; read without mu, because it is loaded for every record
 
 	mu      sync.Mutex // a write of another goroutine may call drop
 	n       int
-	offsets []int64 // after that: their offsets, nil if these are consecutive
-	first   int64   // after that: the first offset
+	offsets []int64 // set when the records are dropped: their offsets, nil if these are consecutive
+	first   int64   // set when the records are dropped: the first offset
 
 	skip, size int // the part of the first record, see [Records.Cut]; size 0 for all of it
 
@@ -137,7 +137,7 @@ func (r *Records) data(i int) ([]byte, error) {
 	return r.dataAgain(i)
 }
 
-// dataAgain reads a record again, unless it was the last one that was.
+// dataAgain reads a record again, unless it is the record that was read again last.
 func (r *Records) dataAgain(i int) ([]byte, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

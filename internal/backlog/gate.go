@@ -82,10 +82,11 @@ func (p *Pass) overdue() bool {
 // than a page alone.
 func Large(page []tapedeck.Record) bool { return len(page) == 1 && len(page[0].Data) > large }
 
-// Enter waits until the large record of a page may be in memory, and returns the page
-// as it is then. The caller must not keep the page that it passes. It ends the pass with
-// [Records.Hold] or [Pass.Leave]. Where stalled clients are not noticed, see
-// [hangup.Notices], Enter does not wait.
+// Enter waits until the large record of a page may be in memory, and returns the page as
+// it is then. The caller must not keep its own page, because nothing may keep the record
+// in memory while Enter waits. The caller ends the returned Pass with [Records.Hold] or
+// [Pass.Leave]. Where stalled clients are not noticed, see [hangup.Notices], Enter does
+// not wait.
 func Enter(ctx context.Context, page []tapedeck.Record, again func(offset int64) (tapedeck.Record, error)) ([]tapedeck.Record, *Pass, error) {
 	if !hangup.Notices(ctx) {
 		return page, nil, nil

@@ -61,5 +61,5 @@ func (d *Type) read(l string) {
 	if strings.HasPrefix(l, "{") {
 		d.Example = l
 	}
-	d.Subagent = d.Subagent || strings.HasSuffix(l, "May be a subagent's.")
+	d.Subagent = d.Subagent || strings.HasSuffix(l, "May be a sub-agent's.")
 }

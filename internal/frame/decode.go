@@ -126,7 +126,7 @@ func readUntil(r *Request, raw []byte) error {
 	return nil
 }
 
-// maxSelected is the most names in a list of a filter.
+// maxSelected is the largest number of names in a list of a filter.
 const maxSelected = 100
 
 func readList(of func(*Request) *[]string) reader {

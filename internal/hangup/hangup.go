@@ -54,9 +54,9 @@ type conn struct {
 	closed   atomic.Bool
 }
 
-// Read reads from the client. While the client is ignored, only net/http's watching
-// goroutine reads. Read returns 0 bytes and so ends it. If it is already inside Read, it
-// continues to watch.
+// Read reads from the client. While the client is ignored, only the goroutine of
+// net/http that watches the connection reads. For that goroutine Read returns 0 bytes,
+// which ends it. A Read that already waits continues.
 func (c *conn) Read(b []byte) (int, error) {
 	if c.ignored.Load() {
 		return 0, nil

@@ -14,7 +14,7 @@ import (
 
 // A Limit bounds the connections of a server.
 type Limit struct {
-	Connections int // the most connections at once; 0 for no limit
+	Connections int // the largest number of connections at once; 0 for no limit
 
 	// Warn is called when a connection is refused, or cannot be accepted because the
 	// process has no free file descriptor. It is called at most once a minute, with the

@@ -12,8 +12,8 @@ const (
 	// client that still lives resumes from its cursor.
 	WriteTimeout = 60 * time.Second
 
-	// slack is the time by which a deadline may be too early, so that it is not set for
-	// every write.
+	// slack limits how often a deadline is moved: only when it is more than slack too
+	// early, not for every write.
 	slack = 10 * time.Second
 
 	// slice is how much is written before the deadline moves: a slow client has this

@@ -183,7 +183,7 @@ func (b *body) admit(p []byte) bool {
 	}
 	n := int64(len(p))
 	if !b.gate.take(n, b.held+n) {
-		b.release() // at once: of several bodies that do not fit together, one must get through
+		b.release() // now: otherwise several bodies that do not fit together would all fail
 		b.full = true
 		return false
 	}
@@ -191,8 +191,8 @@ func (b *body) admit(p []byte) bool {
 	return true
 }
 
-// take counts n more bytes of a holder that has held bytes with them. It reports false,
-// and counts nothing, if the budget has no space for them.
+// take reserves n bytes. held is what the holder then has in total, n included. take
+// reports false, and reserves nothing, if the budget has no space for them.
 func (g *Gate) take(n, held int64) bool {
 	limit := g.budget
 	if held > small {

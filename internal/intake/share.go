@@ -5,9 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// A Share is a further part of the budget: of a connection that was upgraded and has
-// messages instead of a body, or of a body that stays open. Its methods may be called by
-// several goroutines.
+// A Share counts memory that is not a request body: messages of an upgraded connection,
+// or lines of a body that stays open. Its methods may be called by several goroutines.
 type Share struct {
 	gate *Gate // nil for no limit
 	held atomic.Int64

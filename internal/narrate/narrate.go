@@ -2,7 +2,7 @@
 // that AG-UI demands: no message or call continues before it began, and none begins
 // twice.
 //
-// An agent's ids are unique only within a conversation, often only within a turn. In
+// An agent's ids are unique only within a conversation, often only within a run. In
 // the log an id must be unique in the whole session, so the narrator prefixes each id
 // with the invocation's.
 package narrate
@@ -121,8 +121,8 @@ func (n *Narrator) Fail(err error) {
 // maxNative is the length of an agent's id, in bytes, above which its hash replaces it.
 const maxNative = 200
 
-// id returns the id in the log of an object that the agent calls native. of is a
-// prefix for its kind, so ids of different kinds cannot be equal.
+// id returns the log's id for the agent's own id, native. of is a prefix for the kind
+// of object, so ids of different kinds cannot be equal.
 func (n *Narrator) id(of, native string) string {
 	switch {
 	case native == "":
@@ -211,10 +211,10 @@ func (n *Narrator) endMessage(l *lane) {
 	l.kind = 0
 }
 
-// Sign stores an encrypted value with the thinking that is open in a lane. The model's
-// provider wants the value back, and nobody else reads it. Sign reports false if no
-// thinking is open.
-func (n *Narrator) Sign(lane, value string) bool {
+// StoreEncrypted stores an encrypted value with the thinking that is open in a lane.
+// The model's provider wants the value back, and nobody else reads it. StoreEncrypted
+// reports false if no thinking is open.
+func (n *Narrator) StoreEncrypted(lane, value string) bool {
 	l := n.lane(lane)
 	if l.kind != thought {
 		return false
@@ -281,8 +281,8 @@ func (n *Narrator) Subagent(tool, name, description, parent string) {
 	n.event(above, d)
 }
 
-// Asked records the task of a sub-agent.
-func (n *Narrator) Asked(lane, text string) {
+// SubagentTask records the task of a sub-agent.
+func (n *Narrator) SubagentTask(lane, text string) {
 	l := n.lane(lane)
 	if l.run == "" || text == "" {
 		return // the log already has the task of the agent itself

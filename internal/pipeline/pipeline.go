@@ -140,7 +140,7 @@ func (p *Pipeline) run() {
 				answers = frame.AppendAck(answers, x.Seq, x.Session, x.done)
 			}
 		}
-		if broken == nil { // without a reader of the answers, what has arrived is appended nevertheless
+		if broken == nil { // if the client is disconnected, appends continue, but answers are not sent
 			broken = p.options.Send(answers)
 		}
 		p.leave(round)
@@ -182,9 +182,10 @@ func (p *Pipeline) appendTo(list []*pending) {
 	}
 }
 
-// joinable returns how many of the first appends can be joined: all of one producer or
-// all of none. An append with an expected offset is the first of its group: the offset
-// after the events before it is not known until they are in the form of the log.
+// joinable returns how many of the first appends can be joined: all from the same
+// producer, or all without a producer. An append with an expected offset is the first of
+// its group: the offset after the events before it is not known until they are in the
+// form of the log.
 func joinable(list []*pending) int {
 	events := len(list[0].Events)
 	for n := 1; n < len(list); n++ {
@@ -216,7 +217,7 @@ func (p *Pipeline) join(group []*pending) {
 		p.skip(group, done)
 	case err == nil:
 		divide(group, done)
-	case mayBeOfOne(err):
+	case mayConcernOneAppend(err):
 		half := len(group) / 2
 		p.join(group[:half])
 		p.join(group[half:])
@@ -227,8 +228,8 @@ func (p *Pipeline) join(group []*pending) {
 	}
 }
 
-// mayBeOfOne reports whether an error may concern only one of several appends.
-func mayBeOfOne(err error) bool {
+// mayConcernOneAppend reports whether an error may concern only one of several appends.
+func mayConcernOneAppend(err error) bool {
 	var refused *tapedeck.AppendError
 	if errors.As(err, &refused) && refused.Refusal == tapedeck.RefusedClosed {
 		return false

@@ -143,7 +143,7 @@ func Resolve(r *http.Request, err error, log *slog.Logger) (*tapedeck.Error, int
 }
 
 var givenUp = tapedeck.Errorf(tapedeck.Unavailable, "the request was given up before its answer").
-	WithHint("if the request writes, look first whether it was carried out; send it again only if it was not")
+	WithHint("if the request writes, first check whether it was carried out; send it again only if it was not")
 
 // internal logs an internal error and returns what the client learns of it.
 func internal(r *http.Request, err error, log *slog.Logger) *tapedeck.Error {

@@ -161,7 +161,7 @@ func (c *call) decodeSend(raw json.RawMessage) (*sdk.SendMessageRequest, error) 
 	return in, nil
 }
 
-// maxName is the most bytes of a text that names something.
+// maxName is the largest number of bytes in a text that names something.
 const maxName = 512
 
 // checkMessage refuses a message that cannot be sent to an agent.
@@ -174,7 +174,7 @@ func checkMessage(in *sdk.SendMessageRequest) error {
 	case m == nil:
 		return bad("the parameters have no message")
 	case in.Config != nil && in.Config.HistoryLength != nil && *in.Config.HistoryLength < 0:
-		return bad("historyLength is %d; it is 0 or more", *in.Config.HistoryLength)
+		return bad("historyLength is %d; it must be 0 or more", *in.Config.HistoryLength)
 	case m.ID == "":
 		return bad("the message has no messageId")
 	case len(m.ID) > maxName:

@@ -23,9 +23,9 @@ type update struct {
 	final  bool // the stream ends with it
 }
 
-// follow yields the updates of a task after those that it has, until the task rests.
-// Without an update for a while it yields nil, so that the stream can send a comment. It
-// returns nil when nothing follows, and also if yield returns false.
+// follow yields the updates of f's task that f does not have, until the task ends or
+// waits for input. Without an update for a while it yields nil, so that the stream can
+// send a comment. It returns nil when nothing follows, and also if yield returns false.
 func (c *call) follow(ctx context.Context, f *fold, from int64, yield func(*update) bool) error {
 	if c.Stop != nil {
 		var cancel context.CancelFunc
@@ -67,8 +67,8 @@ func (c *call) follow(ctx context.Context, f *fold, from int64, yield func(*upda
 	return nil
 }
 
-// updates applies an event. If the session goes back, the task of a session is loaded
-// again, and the update is the whole task.
+// updates applies an event. If the session is rewound, cleared or overwritten, the
+// task of a session is loaded again, and the update is the whole task.
 func (c *call) updates(ctx context.Context, f **fold, e *tapedeck.Event) ([]sdk.Event, error) {
 	if j, ok := e.Jump(); ok && (*f).invocation == "" && j.Reverts(tapedeck.MainThread) {
 		back, err := c.load(ctx, (*f).ref, e.Offset+1)
@@ -82,8 +82,8 @@ func (c *call) updates(ctx context.Context, f **fold, e *tapedeck.Event) ([]sdk.
 	return (*f).apply(e), nil
 }
 
-// await follows a task until it rests, or until the server stops: then the task is as it
-// is now.
+// await follows a task until it ends or waits for input, or until the server stops: then
+// the task is as it is now.
 func (c *call) await(ctx context.Context, f *fold, from int64) (*fold, error) {
 	err := c.follow(ctx, f, from, func(*update) bool { return true })
 	if err != nil && (ctx.Err() != nil || !errors.Is(err, context.Canceled)) {

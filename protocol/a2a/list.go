@@ -48,7 +48,7 @@ func (c *call) list(ctx context.Context, q *sdk.ListTasksRequest) (*sdk.ListTask
 		return nil, bad("pageSize is %d; it is 1 to %d", q.PageSize, maxPage)
 	}
 	if q.HistoryLength != nil && *q.HistoryLength < 0 {
-		return nil, bad("historyLength is %d; it is 0 or more", *q.HistoryLength)
+		return nil, bad("historyLength is %d; it must be 0 or more", *q.HistoryLength)
 	}
 	if q.Status != sdk.TaskStateUnspecified {
 		state, ok := a2a03.StateToV1(string(q.Status))

@@ -57,7 +57,8 @@ func (c *call) loadSession(ctx context.Context, r ref, s *tapedeck.Session, at i
 	return f, c.cutOff(ctx, f, s, at)
 }
 
-// loadRewound folds the task that answered a rewind: the session as it was after it.
+// loadRewound folds the task that answered a rewind: the conversation right after the
+// rewind.
 func (c *call) loadRewound(ctx context.Context, r ref, s *tapedeck.Session) (*fold, error) {
 	t, err := c.Views.Timeline(ctx, r.session, s.Head)
 	if err != nil {
@@ -108,8 +109,9 @@ func (c *call) fold(ctx context.Context, r ref, first, at int64) (*fold, error) 
 	return f, nil
 }
 
-// cutOff ends the run of a task that has no terminal event among the active ones: the
-// session went back into the middle of the run, or it is a fork from there.
+// cutOff ends the run of a task that has no terminal event among the active ones: a
+// rewind, clear or overwrite has reverted its end, or the session is a fork from a
+// place before its end.
 func (c *call) cutOff(ctx context.Context, f *fold, s *tapedeck.Session, at int64) error {
 	if f.open == "" {
 		return nil

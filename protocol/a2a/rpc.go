@@ -226,7 +226,7 @@ func (q *rpcRequest) task() (taskParams, error) {
 	case p.ID == "":
 		err = invalidParams.of(tapedeck.Errorf(tapedeck.Invalid, "the parameters have no id of a task"))
 	case p.History != nil && *p.History < 0:
-		err = invalidParams.of(tapedeck.Errorf(tapedeck.Invalid, "historyLength is %d; it is 0 or more", *p.History))
+		err = invalidParams.of(tapedeck.Errorf(tapedeck.Invalid, "historyLength is %d; it must be 0 or more", *p.History))
 	}
 	return p, err
 }

@@ -26,7 +26,7 @@ const protocolVersion = "1.0"
 type form struct {
 	need   []string // an event without one of them was erased
 	may    []string
-	marked bool // it begins something, so it gets the place in the log
+	marked bool // it begins an item, so its metadata tells the client the offset
 	tagged bool // it may belong to a sub-agent
 }
 
@@ -76,7 +76,7 @@ func (p profile) appendEvent(b []byte, e *tapedeck.Event, again bool) ([]byte, b
 	case p == legacy && !f.tagged && subagent != nil: // the events of sub-agents themselves
 		return b, false
 	case p == legacy && subagent != nil && (e.Type == tapedeck.StepStarted || e.Type == tapedeck.StepFinished):
-		return b, false // without its owner it could not be told from a step of the agent
+		return b, false // without its owner it could not be distinguished from a step of the agent
 	}
 	for _, name := range f.need {
 		if jsonobj.Member(e.Data, name) == nil {

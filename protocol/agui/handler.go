@@ -32,7 +32,7 @@ type Options struct {
 	Views    Views
 
 	MaxBody   int64           // largest body of a request, in bytes; 0 for 64 MiB
-	MaxEvents int             // most events in one request; 0 for 100,000
+	MaxEvents int             // the largest number of events in one request; 0 for 100,000
 	Version   string          // of the server, for CopilotKit
 	Stop      context.Context // done when streams must end; nil for never
 	Logger    *slog.Logger    // for errors that clients must not see; nil for none

@@ -121,8 +121,7 @@ func decodeLifetime(h http.Header) (l lifetime, err error) {
 		if !ok || n > int64(maxTTL/time.Second) {
 			return l, tapedeck.Errorf(tapedeck.Invalid, "Stream-TTL %.64q is not a number of seconds up to %d", ttl[0], maxTTL/time.Second)
 		}
-		// A TTL of 0 becomes a time that is too short to read in, because 0 is for ever in a
-		// store.
+		// A TTL of 0 becomes 1 ms, because a store treats 0 as no expiry.
 		return lifetime{ttl: max(time.Duration(n)*time.Second, time.Millisecond), given: true}, nil
 	}
 	t, err := time.Parse(time.RFC3339, expires[0])

@@ -59,8 +59,8 @@ const (
 	// lineGrowth is how many bytes a line end becomes.
 	lineGrowth = len("\ndata:")
 
-	// base64Growth is the most output bytes for each input byte in long pieces. The output
-	// can begin with up to two bytes that an earlier piece left.
+	// base64Growth is the largest number of output bytes for each input byte in long
+	// pieces. The output can begin with up to two bytes that an earlier piece left.
 	base64Growth = 2
 )
 

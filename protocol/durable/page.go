@@ -16,7 +16,7 @@ import (
 
 // A page is a part of a stream as it is sent.
 type page struct {
-	parts  []tapedeck.Record // messages, or runs of bytes
+	parts  []tapedeck.Record // messages, or sequences of bytes
 	skip   int               // the number of bytes of the first record before its part
 	next   offset
 	tail   bool // it ends at the tail of the stream
@@ -29,7 +29,7 @@ type page struct {
 func (p *page) empty() bool { return len(p.parts) == 0 && !p.closed }
 
 // cut makes a page of records that were read for offset at. It has all of them, unless
-// the first is a run of bytes that is longer than a page.
+// the first is a sequence of bytes that is longer than a page.
 func (h *handler) cut(rd *reading, at offset, p tapedeck.Page) (page, error) {
 	out := page{parts: p.Records, next: offset{n: p.Next}, tail: p.CaughtUp(), closed: p.Closed && p.CaughtUp()}
 	if at.k == 0 && (rd.json || len(p.Records) == 0 || len(p.Records[0].Data) <= h.PageBytes) {

@@ -15,7 +15,7 @@ type query struct {
 	now       bool   // the read begins at the tail
 	live      string // "", long-poll or sse
 	cursor    string
-	limit     int // the most messages; 0 for no limit
+	limit     int // the largest number of messages; 0 for no limit
 	filter    filter
 }
 

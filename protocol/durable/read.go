@@ -9,8 +9,8 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// maxRecords is the most records that are read at once: enough to fill a page with small
-// messages.
+// maxRecords is the largest number of records that are read at once: enough to fill a
+// page with small messages.
 const maxRecords = 1 << 16
 
 // A reading is a read in progress.
@@ -101,7 +101,7 @@ func (h *handler) readPage(ctx context.Context, rd *reading) (page, error) {
 	return h.next(ctx, rd.at, rd, p)
 }
 
-// limit returns the most records of a page.
+// limit returns the largest number of records in a page.
 func (h *handler) limit(rd *reading) int {
 	if rd.limit > 0 {
 		return rd.limit

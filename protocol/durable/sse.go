@@ -108,9 +108,9 @@ func (s *subscriber) send(ctx context.Context, p tapedeck.Page) error {
 	return s.sendParts(ctx, p)
 }
 
-// sendParts sends the records of p. A run of bytes that is longer than a page is sent in
-// several parts and read again for each, so that the part that is sent can be dropped
-// from memory.
+// sendParts sends the records of p. A sequence of bytes that is longer than a page is
+// sent in several parts and read again for each, so that the part that is sent can be
+// dropped from memory.
 func (s *subscriber) sendParts(ctx context.Context, p tapedeck.Page) error {
 	for next := p.Next; ; {
 		if err := s.sendPart(ctx, p); err != nil || s.at.n >= next {
@@ -149,10 +149,10 @@ func (s *subscriber) sendPart(ctx context.Context, p tapedeck.Page) error {
 	return s.write(ctx, &part)
 }
 
-// reach notes that everything before next is sent. It reports false if there is nothing
-// to send: a filter or a view has left out everything, and the frame would not say that
-// the client has caught up. The client receives its new offset with the next heartbeat,
-// or after maxSilent records, because to resume from the old offset would cost much.
+// reach notes that everything before next is sent. It reports false if a frame
+// would carry neither events nor news that the client has caught up. The client then
+// receives its new offset with the next heartbeat, or after maxSilent records, because
+// resuming from the old offset would cost much.
 func (s *subscriber) reach(next offset, empty, tail bool) bool {
 	s.at = next
 	if empty && s.begun && (s.upToDate || !tail) && next.n-s.reported.n < maxSilent {
@@ -226,7 +226,7 @@ func (h *handler) nextLarge(ctx context.Context, at offset, rd *reading, p taped
 	}
 	p.Records = records
 	if out, err = h.make(ctx, at, rd, p); err != nil || len(out.parts) == 0 || rd.view != "" {
-		pass.Leave() // the output of a view is not dropped when its reader stalls, so it must not block others
+		pass.Leave() // a view's output stays in memory even if its reader stalls: holding a pass for it would block others
 		return out, err
 	}
 	out.pass = pass

@@ -27,7 +27,7 @@ func openFolder(t testing.TB, dir string) tapedeck.Store {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return tail.New(16 << 20).Over(store)
+	return tail.New(16 << 20).Layer(store)
 }
 
 func newMemory() tapedeck.Store { return memory.New(memory.Options{}) }

@@ -16,10 +16,10 @@ import (
 
 type conversationInput struct {
 	Session string `json:"session" jsonschema:"the id of the session"`
-	Before  int64  `json:"before,omitempty" jsonschema:"only what began before this offset: before of the previous page"`
+	Before  int64  `json:"before,omitempty" jsonschema:"only what began before this offset: the value of before in the previous page"`
 	At      *int64 `json:"at,omitempty" jsonschema:"the conversation as it was before this offset; without it, as it is now"`
 	Thread  string `json:"thread,omitempty" jsonschema:"only this thread; without it, all threads"`
-	Limit   int    `json:"limit,omitempty" jsonschema:"most messages"`
+	Limit   int    `json:"limit,omitempty" jsonschema:"the largest number of messages"`
 	Text    int    `json:"text_limit,omitempty" jsonschema:"bytes of each text; a longer text is cut, and cut has its offset"`
 }
 
@@ -53,7 +53,7 @@ func (s *server) addConversationTool() {
 }
 
 func (s *server) readConversation(ctx context.Context, _ *sdk.CallToolRequest, in conversationInput) (answer, error) {
-	if err := checkIDs("the session", in.Session, "?the thread", in.Thread); err != nil {
+	if err := cmp.Or(tapedeck.CheckID("the session", in.Session), checkOptionalID("the thread", in.Thread)); err != nil {
 		return answer{}, err
 	}
 	c, err := s.conversation(ctx, in)

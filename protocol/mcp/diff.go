@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/view"
 )
 
@@ -17,8 +19,8 @@ type diffInput struct {
 	B    string `json:"b" jsonschema:"the id of the session to compare it with; it may be the same one"`
 	AtA  *int64 `json:"at_a,omitempty" jsonschema:"a as it was before this offset; without it, as it is now"`
 	AtB  *int64 `json:"at_b,omitempty" jsonschema:"b as it was before this offset; without it, as it is now"`
-	From int    `json:"from_turn,omitempty" jsonschema:"the first turn: next_turn of the previous page"`
-	Size int    `json:"limit,omitempty" jsonschema:"most turns"`
+	From int    `json:"from_turn,omitempty" jsonschema:"the first turn: the value of next_turn in the previous page"`
+	Size int    `json:"limit,omitempty" jsonschema:"the largest number of turns"`
 	Text int    `json:"text_limit,omitempty" jsonschema:"bytes of each line and text; a longer one is cut"`
 }
 
@@ -45,7 +47,7 @@ func (s *server) addDiffTool() {
 }
 
 func (s *server) diff(ctx context.Context, _ *sdk.CallToolRequest, in diffInput) (answer, error) {
-	if err := checkIDs("session a", in.A, "session b", in.B); err != nil {
+	if err := cmp.Or(tapedeck.CheckID("session a", in.A), tapedeck.CheckID("session b", in.B)); err != nil {
 		return answer{}, err
 	}
 	whole, err := s.Reader.Diff(ctx, in.A, in.B, orHead(in.AtA), orHead(in.AtB))

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -17,18 +18,18 @@ import (
 
 type eventsInput struct {
 	Session    string   `json:"session" jsonschema:"the id of the session"`
-	From       *int64   `json:"from,omitempty" jsonschema:"the first offset: next of the previous page; without it 0. In reverse, the events before it; without it, the newest"`
+	From       *int64   `json:"from,omitempty" jsonschema:"the first offset: the value of next in the previous page; without it 0. In reverse, the events before it; without it, the newest"`
 	Reverse    bool     `json:"reverse,omitempty" jsonschema:"newest events first"`
 	View       string   `json:"view,omitempty" jsonschema:"all: every event of the log; effective: without the events that a rewind, clear or overwrite has reverted"`
 	Channels   []string `json:"channels,omitempty" jsonschema:"only events of these channels, and those about the session itself"`
 	Threads    []string `json:"threads,omitempty" jsonschema:"only events of these threads, and those about the session itself"`
 	Types      []string `json:"types,omitempty" jsonschema:"only events of these types, such as RUN_STARTED"`
 	Invocation string   `json:"invocation,omitempty" jsonschema:"only events of this run"`
-	Limit      int      `json:"limit,omitempty" jsonschema:"most events"`
+	Limit      int      `json:"limit,omitempty" jsonschema:"the largest number of events"`
 	Data       int      `json:"data_limit,omitempty" jsonschema:"bytes of data of each event; an event with more has data_bytes, its size, instead of data"`
 }
 
-// maxSelected is the most values of one filter.
+// maxSelected is the largest number of values of one filter.
 const maxSelected = 100
 
 func (s *server) addEventsTool() {
@@ -115,11 +116,11 @@ func (s *server) readEvents(ctx context.Context, _ *sdk.CallToolRequest, in even
 }
 
 func checkSelected(in *eventsInput) error {
-	err := checkIDs("the session", in.Session, "?the invocation", in.Invocation)
+	err := cmp.Or(tapedeck.CheckID("the session", in.Session), checkOptionalID("the invocation", in.Invocation))
 	for what, list := range map[string][]string{"the thread": in.Threads, "the type": in.Types} {
 		for _, id := range list {
 			if err == nil {
-				err = checkIDs(what, id)
+				err = tapedeck.CheckID(what, id)
 			}
 		}
 	}

@@ -19,8 +19,8 @@ type listInput struct {
 	Parent string `json:"parent,omitempty" jsonschema:"only forks of this session"`
 	From   string `json:"from,omitempty" jsonschema:"only sessions created at this time or later: 2026-01-31 or 2026-01-31T12:00:00Z"`
 	To     string `json:"to,omitempty" jsonschema:"only sessions created before this time"`
-	Cursor string `json:"cursor,omitempty" jsonschema:"next of the previous page"`
-	Limit  int    `json:"limit,omitempty" jsonschema:"most sessions"`
+	Cursor string `json:"cursor,omitempty" jsonschema:"the value of next in the previous page"`
+	Limit  int    `json:"limit,omitempty" jsonschema:"the largest number of sessions"`
 }
 
 type searchInput struct {
@@ -33,8 +33,8 @@ type searchInput struct {
 	Owner   string `json:"owner,omitempty" jsonschema:"only in sessions of this owner"`
 	From    string `json:"from,omitempty" jsonschema:"only text of this time or later: 2026-01-31 or 2026-01-31T12:00:00Z"`
 	To      string `json:"to,omitempty" jsonschema:"only text from before this time"`
-	Cursor  string `json:"cursor,omitempty" jsonschema:"next of the previous page"`
-	Limit   int    `json:"limit,omitempty" jsonschema:"most matches"`
+	Cursor  string `json:"cursor,omitempty" jsonschema:"the value of next in the previous page"`
+	Limit   int    `json:"limit,omitempty" jsonschema:"the largest number of matches"`
 }
 
 var status = choice(
@@ -63,7 +63,7 @@ func (s *server) list(ctx context.Context, _ *sdk.CallToolRequest, in listInput)
 	f := tapedeck.Filter{
 		Status: tapedeck.Status(in.Status), Agent: in.Agent, Owner: in.Owner, Parent: in.Parent, Cursor: in.Cursor, Limit: in.Limit,
 	}
-	err := checkIDs("?the parent", in.Parent)
+	err := checkOptionalID("the parent", in.Parent)
 	if err == nil {
 		f.From, err = parseTime("from", in.From)
 	}
@@ -123,7 +123,7 @@ func (s *server) search(ctx context.Context, _ *sdk.CallToolRequest, in searchIn
 		Text: in.Query, Session: in.Session, Kind: in.Kind, Role: in.Role, Status: tapedeck.Status(in.Status),
 		Agent: in.Agent, Owner: in.Owner, Cursor: in.Cursor, Limit: in.Limit,
 	}
-	err := checkIDs("?the session", in.Session)
+	err := checkOptionalID("the session", in.Session)
 	if err == nil {
 		q.From, err = parseTime("from", in.From)
 	}

@@ -109,7 +109,7 @@ func private(_ context.Context, _ sdk.Request, c *sdk.Cacheable) {
 	c.TTLMs, c.CacheScope = 0, "private"
 }
 
-// maxSubscriptions is the most sessions to which one client subscribes.
+// maxSubscriptions is the largest number of sessions to which one client subscribes.
 const maxSubscriptions = 100
 
 func (s *server) subscribe(ctx context.Context, req *sdk.SubscribeRequest) error {

@@ -9,6 +9,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/view"
 )
 
@@ -37,7 +38,7 @@ func (s *server) addSummaryTool() {
 }
 
 func (s *server) summary(ctx context.Context, _ *sdk.CallToolRequest, in summaryInput) (answer, error) {
-	if err := checkIDs("the session", in.Session); err != nil {
+	if err := tapedeck.CheckID("the session", in.Session); err != nil {
 		return answer{}, err
 	}
 	whole, err := s.Reader.Summary(ctx, in.Session, orHead(in.At))

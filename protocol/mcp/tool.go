@@ -73,21 +73,12 @@ func encode(v any) ([]byte, error) {
 	return bytes.TrimSpace(b.Bytes()), nil
 }
 
-// checkIDs checks ids, given as what they are and the id in turn. An empty id is valid if
-// what it is begins with "?".
-func checkIDs(pairs ...string) error {
-	for i := 0; i < len(pairs); i += 2 {
-		what, id := pairs[i], pairs[i+1]
-		if what[0] == '?' {
-			if what = what[1:]; id == "" {
-				continue
-			}
-		}
-		if err := tapedeck.CheckID(what, id); err != nil {
-			return err
-		}
+// checkOptionalID checks an id that may be empty.
+func checkOptionalID(what, id string) error {
+	if id == "" {
+		return nil
 	}
-	return nil
+	return tapedeck.CheckID(what, id)
 }
 
 // parseTime reads a time or a day; "" is the zero time.

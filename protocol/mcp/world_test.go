@@ -90,7 +90,8 @@ func both(t *testing.T, test func(t *testing.T, version string)) {
 	}
 }
 
-// maxAnswer is the most bytes that an answer of a tool may have, text and data together.
+// maxAnswer is the largest number of bytes that an answer of a tool may have, text and
+// data together.
 const maxAnswer = 256 << 10
 
 // ask calls a tool. It checks the size of the answer and its schema.

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -86,7 +87,7 @@ func (s *server) agents(ctx context.Context, _ *sdk.CallToolRequest, _ struct{})
 }
 
 func (s *server) run(ctx context.Context, req *sdk.CallToolRequest, in runInput) (answer, error) {
-	if err := s.mayChange(req, in.Session, "?the thread", in.Thread); err != nil {
+	if err := cmp.Or(checkOptionalID("the session", in.Session), checkOptionalID("the thread", in.Thread), s.mayChange(req, in.Session)); err != nil {
 		return answer{}, err
 	}
 	if in.Session != "" && in.Title != "" {
@@ -98,7 +99,7 @@ func (s *server) run(ctx context.Context, req *sdk.CallToolRequest, in runInput)
 }
 
 func (s *server) cancel(ctx context.Context, req *sdk.CallToolRequest, in cancelInput) (answer, error) {
-	if err := s.mayChange(req, in.Session, "the session", in.Session, "?the invocation", in.Invocation); err != nil {
+	if err := cmp.Or(tapedeck.CheckID("the session", in.Session), checkOptionalID("the invocation", in.Invocation), s.mayChange(req, in.Session)); err != nil {
 		return answer{}, err
 	}
 	out, err := s.Writer.Cancel(ctx, in.Session, in.Invocation)
@@ -106,7 +107,11 @@ func (s *server) cancel(ctx context.Context, req *sdk.CallToolRequest, in cancel
 }
 
 func (s *server) rewind(ctx context.Context, req *sdk.CallToolRequest, in rewindInput) (answer, error) {
-	if err := s.mayChange(req, in.Session, "the session", in.Session, "?the thread", in.Thread, "?the invocation", in.BeforeInvocation); err != nil {
+	err := cmp.Or(
+		tapedeck.CheckID("the session", in.Session), checkOptionalID("the thread", in.Thread),
+		checkOptionalID("the invocation", in.BeforeInvocation), s.mayChange(req, in.Session),
+	)
+	if err != nil {
 		return answer{}, err
 	}
 	in.Rewind.Session, in.Actor = in.Session, actor(req)
@@ -117,7 +122,7 @@ func (s *server) rewind(ctx context.Context, req *sdk.CallToolRequest, in rewind
 }
 
 func (s *server) fork(ctx context.Context, req *sdk.CallToolRequest, in forkInput) (answer, error) {
-	if err := s.mayChange(req, in.Session, "the session", in.Session, "?the id", in.ID); err != nil {
+	if err := cmp.Or(tapedeck.CheckID("the session", in.Session), checkOptionalID("the id", in.ID), s.mayChange(req, in.Session)); err != nil {
 		return answer{}, err
 	}
 	in.Parent, in.Actor = in.Session, actor(req)
@@ -128,12 +133,9 @@ func (s *server) fork(ctx context.Context, req *sdk.CallToolRequest, in forkInpu
 	return answer{"The fork is " + sessionLine(&out), out}, nil
 }
 
-// mayChange checks ids, as checkIDs does, and refuses the session of the caller: its agent
-// would change the conversation that it is in.
-func (s *server) mayChange(req *sdk.CallToolRequest, session string, ids ...string) error {
-	if err := checkIDs(append(ids, "?the session", session)...); err != nil {
-		return err
-	}
+// mayChange refuses the session of the caller: its agent would change the conversation
+// that it is in.
+func (s *server) mayChange(req *sdk.CallToolRequest, session string) error {
 	own, sent := req.Params.Meta[mcpname.Session]
 	if !sent || s.OwnSession || own != session {
 		return nil

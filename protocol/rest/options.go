@@ -34,7 +34,7 @@ type Options struct {
 	MaxBody   int64         // the largest body in bytes; 0 for 10 MiB
 	MaxAppend int64         // the largest body of an append in bytes; 0 for 64 MiB
 	MaxImport int64         // the largest import in bytes, which is read as it arrives; 0 for 4 GiB
-	MaxEvents int           // the most events of an append; 0 for 100,000
+	MaxEvents int           // the largest number of events in one append; 0 for 100,000
 	Heartbeat time.Duration // a stream that is silent for this long sends a comment; 0 for 15 s
 	Logger    *slog.Logger  // for errors that clients must not see; nil for none
 }

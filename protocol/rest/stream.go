@@ -17,7 +17,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/sse"
 )
 
-// streamBytes is the most that is read for one write: a thousand followers may catch
+// streamBytes limits how much is read for one write: a thousand followers may catch
 // up at the same time.
 const streamBytes = 256 << 10
 

@@ -21,7 +21,7 @@ type encoder struct {
 	runs    map[string]*run // the open runs, by invocation
 	prompts []prompt        // the newest words of users
 	since   int64           // a run that begins before this offset is left out, because its prompt may be unknown
-	whole   bool            // it has seen all earlier events, or all that matter to the runs that it does not know
+	whole   bool            // an unknown run has no earlier events, so there is nothing to look up
 	past    *lookback       // finds the runs that began earlier; nil for no look-back
 }
 

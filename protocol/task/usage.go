@@ -11,7 +11,7 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// A turn is one call of a model.
+// A turn is one model call. The protocol has this word for it.
 type turn struct {
 	count  int // the number of turns before it
 	number int // as the events have it; 0 if they have none

@@ -17,10 +17,10 @@ import (
 )
 
 const (
-	// maxFollowed is the most sessions that a socket follows at once.
+	// maxFollowed is the largest number of sessions that a socket follows at once.
 	maxFollowed = 100
 
-	// pageBytes is the most that a follower reads for one message: all followers of a
+	// pageBytes limits how much a follower reads for one message: all followers of a
 	// socket may wait with a page until the client reads.
 	pageBytes = 32 << 10
 )
@@ -68,7 +68,7 @@ func (n *native) admit(f *follower) error {
 	case n.following[f.Session] != nil:
 		return tapedeck.Errorf(tapedeck.Conflict, "this socket follows session %s already", f.Session).WithHint("send unfollow first")
 	case len(n.following) == maxFollowed:
-		return tapedeck.Errorf(tapedeck.Limited, "this socket follows %d sessions, which is the most", maxFollowed).
+		return tapedeck.Errorf(tapedeck.Limited, "this socket follows %d sessions, and it can follow no more", maxFollowed).
 			WithHint("unfollow one of them, or open another socket")
 	}
 	n.following[f.Session] = f
@@ -211,10 +211,11 @@ func (n *native) sendLarge(ctx context.Context, f *follower, p tapedeck.Page, re
 }
 
 // pour sends one large event as a message of several fragments. The event is read again
-// in the turn of the follower, so that the followers of a socket together hold one.
+// under the lock of the socket, so that its followers hold only one event in memory
+// together.
 func (n *native) pour(ctx context.Context, session string, offset int64) error {
-	n.turn <- struct{}{}
-	defer n.pass()
+	n.lock <- struct{}{}
+	defer n.unlock()
 	again := func(offset int64) (tapedeck.Record, error) {
 		p, err := n.Sessions.Read(ctx, session, tapedeck.Range{From: offset, Limit: 1})
 		if err != nil || len(p.Records) == 0 {

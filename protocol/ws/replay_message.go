@@ -73,7 +73,7 @@ type historyTool struct {
 	EndTime   string          `json:"endTime,omitempty"`
 }
 
-// maxShown is the most messages of an element in a snapshot.
+// maxShown is the largest number of messages of an element in a snapshot.
 const maxShown = 1000
 
 // historyOf returns the history of an element, without the thoughts and the calls that a

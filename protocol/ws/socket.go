@@ -44,15 +44,15 @@ type socket struct {
 	late  *time.Timer // closes the connection if a message does not arrive in time
 	in    []byte      // memory for reading
 
-	turn  chan struct{} // has an element while a message is written
+	lock  chan struct{} // has an element while a message is written
 	stuck *time.Timer   // closes the connection if the client reads nothing
-	wrote time.Time     // the end of the last write; only in turn
+	wrote time.Time     // the end of the last write; guarded by lock
 }
 
 func newSocket(h *handler, c *websocket.Conn, r *http.Request, session string) *socket {
 	s := &socket{
 		handler: h, conn: c, request: r.WithContext(context.WithoutCancel(r.Context())), stopped: r.Context(), session: session,
-		share: intake.ShareOf(r), wrote: time.Now(), turn: make(chan struct{}, 1),
+		share: intake.ShareOf(r), wrote: time.Now(), lock: make(chan struct{}, 1),
 	}
 	s.report = func(err error) error { return s.send(frame.AppendError(nil, -1, "", s.shown(err), err)) }
 	s.ctx, s.cancel = context.WithCancel(r.Context())
@@ -107,7 +107,8 @@ func (s *socket) end(err error) {
 // maxReason is the longest reason in a close frame, in bytes.
 const maxReason = 100
 
-// read returns the next message, and counts it until release. The message may be kept.
+// read returns the next message, and counts its bytes against the memory budget until
+// release. The message may be kept.
 func (s *socket) read() ([]byte, error) {
 	typ, r, err := s.conn.Reader(context.Background()) // the end of a context would break the connection without a close frame
 	if err != nil {
@@ -159,17 +160,17 @@ func (s *socket) release(size int) { s.share.Give(int64(size)) }
 
 // send sends a message. If the client reads nothing for a minute, the socket is closed.
 func (s *socket) send(message []byte) error {
-	s.turn <- struct{}{}
-	defer s.pass()
+	s.lock <- struct{}{}
+	defer s.unlock()
 	s.stuck.Reset(hangup.WriteTimeout)
 	return s.conn.Write(context.Background(), websocket.MessageText, message)
 }
 
-// pass ends the turn of a write.
-func (s *socket) pass() {
+// unlock ends a write.
+func (s *socket) unlock() {
 	s.stuck.Stop()
 	s.wrote = time.Now()
-	<-s.turn
+	<-s.lock
 }
 
 // shown returns the part of an error that the client may see.
@@ -187,12 +188,12 @@ func (s *socket) beat(ctx context.Context, send func() error) {
 		case <-ticker.C:
 		}
 		select {
-		case s.turn <- struct{}{}:
+		case s.lock <- struct{}{}:
 		default: // a message is being written
 			continue
 		}
 		silent := time.Since(s.wrote) >= s.Heartbeat/2
-		<-s.turn
+		<-s.lock
 		if silent && send() != nil {
 			return
 		}

@@ -176,8 +176,8 @@ func (c *card) speaksV1() bool {
 // for input, if there is one.
 type place struct{ conversation, task string }
 
-// encoded begins a native id that is not the context itself. The log takes only ids with
-// certain characters.
+// encoded is the prefix of native ids that are base64, because the log allows few
+// characters in an id.
 const encoded = "a2a:"
 
 // native returns the place as the id of a link.

@@ -15,7 +15,7 @@ import (
 // taskEvent is the name of the CUSTOM event that records the task of the agent.
 const taskEvent = "a2a.task"
 
-// reattach continues a turn that an earlier process of the server has begun: it asks the
+// reattach continues a run that an earlier process of the server has begun: it asks the
 // agent for the task, and records what the log does not have.
 func (t *turn) reattach(ctx context.Context) error {
 	for e, err := range t.in.Begun(ctx) {
@@ -31,7 +31,7 @@ func (t *turn) reattach(ctx context.Context) error {
 	return t.follow(ctx, t.reconnect(ctx))
 }
 
-// recall notes what the log has of the turn.
+// recall notes what the log has of the run.
 func (t *turn) recall(e tapedeck.Event) {
 	data, err := payload.Decode(e)
 	if err != nil {
@@ -53,8 +53,8 @@ func (t *turn) recall(e tapedeck.Event) {
 	}
 }
 
-// native returns the agent's id of a message or a call. In the log the narrator puts that
-// of the invocation and the kind before it.
+// native returns the agent's id of a message or a call. In the log an id is
+// INVOCATION.KIND.ID; native returns ID, or "" if the agent gave none.
 func (t *turn) native(id string) string {
 	_, own, _ := strings.Cut(strings.TrimPrefix(id, t.in.ID+"."), ".")
 	return own

@@ -104,7 +104,7 @@ func (c *conversation) enter(update json.RawMessage) {
 	_ = json.Unmarshal(t.sent, &d) // an input of another form has no description
 	c.n.Subagent(parent, cmp.Or(d.Type, "subagent"), d.Description, "")
 	if _, before := c.subs[parent]; !before { // otherwise it continues after the answer of its call
-		c.n.Asked(parent, d.Prompt)
+		c.n.SubagentTask(parent, d.Prompt)
 	}
 	c.subs[parent] = true
 }

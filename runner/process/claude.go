@@ -142,7 +142,7 @@ func (s *stream) laneOf(parent string) string {
 				name = "subagent"
 			}
 			s.n.Subagent(parent, name, t.Description, "")
-			s.n.Asked(parent, t.Prompt)
+			s.n.SubagentTask(parent, t.Prompt)
 		}
 	}
 	return parent
@@ -187,7 +187,7 @@ func (s *stream) claudeDelta(name string, l *lane, e *claudeEvent) bool {
 	case "input_json_delta":
 		s.n.Args(l.blocks[e.Index].ID, e.Delta.JSON)
 	case "signature_delta":
-		return s.n.Sign(name, e.Delta.Signature)
+		return s.n.StoreEncrypted(name, e.Delta.Signature)
 	default:
 		return false
 	}

@@ -65,9 +65,9 @@ type Index struct {
 	Options
 	changed chan struct{}
 
-	// turn has an element while a goroutine creates documents from a part of a
+	// lock has an element while a goroutine creates documents from a part of a
 	// session, or removes documents. It guards the fields below.
-	turn    chan struct{}
+	lock    chan struct{}
 	forgot  int                // number of calls of forget
 	pending map[int64]*pending // the sessions that wait for indexing, by Gen
 }
@@ -83,21 +83,21 @@ func New(o Options) *Index {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Index{Options: o, changed: make(chan struct{}, 1), turn: make(chan struct{}, 1), pending: map[int64]*pending{}}
+	return &Index{Options: o, changed: make(chan struct{}, 1), lock: make(chan struct{}, 1), pending: map[int64]*pending{}}
 }
 
-// acquire waits for the turn until ctx is done; call release afterwards. To remove
+// acquire waits for the lock until ctx is done; call release afterwards. Removing
 // documents can take seconds, and a search must not wait for that.
 func (x *Index) acquire(ctx context.Context) error {
 	select {
-	case x.turn <- struct{}{}:
+	case x.lock <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
-func (x *Index) release() { <-x.turn }
+func (x *Index) release() { <-x.lock }
 
 // Observer returns an observer of the store. It wakes Run after commits, and removes the
 // documents of a session with an erasure. It ignores the forks, because inherited
@@ -230,8 +230,8 @@ func (x *Index) step(ctx context.Context, s search.Pending, epoch int) (bool, er
 	return true, err
 }
 
-// skip marks a session that cannot be read as indexed: it was deleted meanwhile or is
-// damaged, and must not keep others from being indexed.
+// skip marks a session as indexed because it cannot be read: it was deleted or is
+// damaged. Without the mark it would block the others.
 func (x *Index) skip(ctx context.Context, s search.Pending, err error) (bool, error) {
 	switch tapedeck.KindOf(err) {
 	case tapedeck.NotFound, tapedeck.Gone, tapedeck.Invalid:
@@ -318,10 +318,10 @@ func (x *Index) Forget(ctx context.Context, session string) error {
 	if err != nil {
 		return err
 	}
-	return x.Index.Clean(ctx) // without the turn, so that other calls of Forget share one cleaning
+	return x.Index.Clean(ctx) // without the lock, so that other calls of Forget share one cleaning
 }
 
-// forget requires the turn.
+// forget requires the lock.
 func (x *Index) forget(ctx context.Context, session string) error {
 	x.forgot++
 	clear(x.pending)

@@ -7,11 +7,11 @@ import (
 )
 
 // A checkpoint moves the pages of the write-ahead log into the database, so that the log
-// begins again and stays small. SQLite would do it in the COMMIT that makes the log too
-// large, and the callers of that commit, and all who come after them, would wait for it:
-// 60 ms for 16 MB. So another connection moves the pages while the writer continues. What
-// is committed meanwhile is moved by the writer. That is little, and the log is then as
-// the database for a moment, so that SQLite begins it again.
+// begins again at its start and stays small. SQLite would do it in the COMMIT that makes
+// the log too large, and the callers of that commit, and all who come after them, would
+// wait for it: 60 ms for 16 MB. So another connection moves the pages while the writer
+// continues. What is committed meanwhile is moved by the writer. That is little, and the
+// log is then as the database for a moment, so that SQLite begins it again at its start.
 
 const (
 	// fullLog is how many pages the log has when a checkpoint begins.

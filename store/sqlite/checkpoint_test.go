@@ -8,7 +8,7 @@ import (
 )
 
 // TestTheLogBeginsAgain: the pages of a long write-ahead log are moved while the writer
-// continues. The writer moves the rest, and the log begins again.
+// continues. The writer moves the rest, and the log begins again at its start.
 func TestTheLogBeginsAgain(t *testing.T) {
 	s, err := Open(t.Context(), t.TempDir(), Options{})
 	if err != nil {
@@ -21,8 +21,8 @@ func TestTheLogBeginsAgain(t *testing.T) {
 		if _, err := s.Append(t.Context(), tapedeck.Append{Session: "s", Events: []tapedeck.Event{{Type: "test", Data: data}}}); err != nil {
 			t.Fatal(err)
 		}
-		s.writer.turn.Lock() // the writer has looked at the log
-		defer s.writer.turn.Unlock()
+		s.writer.writing.Lock() // the writer has looked at the log
+		defer s.writer.writing.Unlock()
 		s.checkpoints.running.Wait()
 		if frames, err = s.writer.conn.committed(); err != nil {
 			t.Fatal(err)
@@ -52,7 +52,7 @@ func TestTheLogBeginsAgain(t *testing.T) {
 		}
 		add(1)
 		if frames := add(1); frames > 100 {
-			t.Errorf("the log has %d pages: it has not begun again", frames)
+			t.Errorf("the log has %d pages: it has not begun again at its start", frames)
 		}
 	}
 }
@@ -64,8 +64,8 @@ func TestManySmallGroupsFillTheLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	s.writer.turn.Lock()
-	defer s.writer.turn.Unlock()
+	s.writer.writing.Lock()
+	defer s.writer.writing.Unlock()
 	for _, sql := range []string{"CREATE TABLE filler (b)", "INSERT INTO filler VALUES (zeroblob(20000000))"} {
 		if err := s.writer.conn.exec(sql); err != nil {
 			t.Fatal(err)

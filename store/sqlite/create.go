@@ -44,7 +44,7 @@ type creation struct {
 }
 
 func (t *creation) do(w *writer) error {
-	st, err := w.settle(t.ID)
+	st, err := w.findAfterReaping(t.ID)
 	switch {
 	case err != nil:
 		return err
@@ -88,7 +88,7 @@ func (t *creation) derive(w *writer) (*state, error) {
 // inherit makes st a fork. A fork has a few spans, however many records it
 // inherits.
 func (t *creation) inherit(w *writer, st *state) error {
-	parent, err := w.settle(t.Parent)
+	parent, err := w.findAfterReaping(t.Parent)
 	switch {
 	case err != nil:
 		return err

@@ -30,7 +30,7 @@ func (s *Store) Erase(ctx context.Context, e tapedeck.Erasure) (tapedeck.Erased,
 	t := &erasing{Erasure: e, drafts: drafts, now: now}
 	// With bigSize it has a transaction of its own.
 	if err := s.writer.submit(ctx, t, bigSize); err != nil {
-		s.remains.settle(t)
+		s.remains.done(t)
 		return tapedeck.Erased{}, err
 	}
 	if err := s.finishErasure(context.WithoutCancel(ctx), t); err != nil {

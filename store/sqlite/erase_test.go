@@ -159,7 +159,7 @@ func TestFailedErasureLeavesAll(t *testing.T) {
 
 // TestTailForgets: an erasure also removes the records in the cache of followers.
 func TestTailForgets(t *testing.T) {
-	s := tail.New(1 << 20).Over(open(t, t.TempDir(), sqlite.Options{}))
+	s := tail.New(1 << 20).Layer(open(t, t.TempDir(), sqlite.Options{}))
 	create(t, s, "a")
 	appendSecret(t, s, "a", "MARK", 10)
 	if _, err := s.Erase(context.Background(), erasure("a", 0, 1)); err != nil {

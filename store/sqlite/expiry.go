@@ -13,7 +13,7 @@ import (
 // deadlines knows when sessions with a TTL were touched last. Appends and Touch
 // restart a TTL without writing the row of the session. The row is updated when the
 // deadline in it has passed, and when the store is closed. After a crash every TTL
-// restarts, see [writer.settleTouches]. So a session may expire late, but not early.
+// restarts, see [writer.markInUse]. So a session may expire late, but not early.
 type deadlines struct {
 	// due is a time in milliseconds. No session expires before it.
 	due atomic.Int64

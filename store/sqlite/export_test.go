@@ -34,8 +34,8 @@ func (s *Store) Number(query string) (n int64, err error) {
 
 // KeepFresh sets the number of events whose positions are only in memory.
 func (s *Store) KeepFresh(n int) {
-	s.writer.turn.Lock()
-	defer s.writer.turn.Unlock()
+	s.writer.writing.Lock()
+	defer s.writer.writing.Unlock()
 	s.writer.maxFresh = n
 }
 
@@ -57,13 +57,13 @@ func (s *Store) WaitClean() {
 
 // WaitIdle waits until no goroutine writes.
 func (s *Store) WaitIdle() {
-	s.writer.turn.Lock()
-	s.writer.turn.Unlock() //nolint:staticcheck // nothing is to be done in between
+	s.writer.writing.Lock()
+	s.writer.writing.Unlock() //nolint:staticcheck // nothing is to be done in between
 }
 
 // StartLogOver empties the write-ahead log.
 func (s *Store) StartLogOver() {
-	s.writer.turn.Lock()
-	defer s.writer.turn.Unlock()
+	s.writer.writing.Lock()
+	defer s.writer.writing.Unlock()
 	_ = s.writer.truncateLog()
 }

@@ -15,7 +15,7 @@ func isOurs(info fs.FileInfo) bool {
 	return ok && int(stat.Uid) == os.Getuid() && info.Mode().Perm()&0o022 == 0
 }
 
-// An identity distinguishes a file from all others. To get it costs a third of
+// An identity distinguishes a file from all others. Getting it costs a third of
 // [os.Stat].
 type identity struct{ device, inode uint64 }
 

@@ -90,8 +90,8 @@ func TestLogThatIsReadIsNotEmpty(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s.writer.turn.Lock()
-	defer s.writer.turn.Unlock()
+	s.writer.writing.Lock()
+	defer s.writer.writing.Unlock()
 	if err := s.writer.truncateLog(); !errors.Is(err, errRead) {
 		t.Errorf("with a reader: %v", err)
 	}

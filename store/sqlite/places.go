@@ -20,8 +20,8 @@ import (
 
 const (
 	maxPlaces = 256  // most positions in a row of places
-	maxFresh  = 8192 // most events whose positions are only in memory
-	window    = 512  // most events that are looked up at once
+	maxFresh  = 8192 // the largest number of events whose positions are only in memory
+	window    = 512  // the largest number of events that are looked up at once
 )
 
 // A trail has the positions of the newest events of one session.

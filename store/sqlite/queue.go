@@ -36,7 +36,7 @@ type queue struct {
 	mu       sync.Mutex
 	requests []*request
 	big      []*request
-	turn     bool // the next group is a big request
+	bigNext  bool // the next group is a big request
 	closed   bool
 
 	wanted   int           // number of requests that gather waits for
@@ -122,8 +122,8 @@ func (q *queue) signal() {
 func (q *queue) nextGroup() (group []*request, more bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.big) > 0 && (q.turn || len(q.requests) == 0) {
-		group, q.big, q.turn = q.big[:1:1], q.big[1:], false
+	if len(q.big) > 0 && (q.bigNext || len(q.requests) == 0) {
+		group, q.big, q.bigNext = q.big[:1:1], q.big[1:], false
 		return group, true
 	}
 	size, n := 0, 0
@@ -131,7 +131,7 @@ func (q *queue) nextGroup() (group []*request, more bool) {
 		size += q.requests[n].size
 		n++
 	}
-	group, q.requests, q.turn = q.requests[:n:n], q.requests[n:], true
+	group, q.requests, q.bigNext = q.requests[:n:n], q.requests[n:], true
 	if len(q.requests) == 0 {
 		q.requests = nil // the group owns that memory now
 	}

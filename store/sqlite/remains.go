@@ -35,9 +35,9 @@ func (r *remains) owe(t *erasing, d debt) {
 	r.owed[t] = d
 }
 
-// settle notes that the observers have removed their copies, or that the erasure
+// done notes that the observers have removed their copies, or that the erasure
 // was refused.
-func (r *remains) settle(t *erasing) {
+func (r *remains) done(t *erasing) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.owed, t)
@@ -70,7 +70,7 @@ func (s *Store) finishErasure(ctx context.Context, t *erasing) error {
 	notice := s.observers.Erasure(t.Session, t.forks)
 	err := notice.Deliver(ctx)
 	if err == nil {
-		s.remains.settle(t)
+		s.remains.done(t)
 	} else {
 		s.remains.owe(t, debt{t.number, notice.Deliver})
 	}
@@ -102,7 +102,7 @@ func (s *Store) retryCleaning(reason error) {
 func (s *Store) cleanLate() bool {
 	for t, d := range s.remains.overdue() {
 		if d.forget(s.running) == nil {
-			s.remains.settle(t)
+			s.remains.done(t)
 		}
 	}
 	err := s.clean(s.running, 0)

@@ -47,9 +47,9 @@ func (w *writer) find(id string) (*state, error) {
 	return w.cache.get(id), nil
 }
 
-// settle finds a session as find does. If the session was deleted and has forks,
-// it first deletes expired sessions, because these may be the forks.
-func (w *writer) settle(id string) (*state, error) {
+// findAfterReaping finds a session as find does. If the session was deleted and has
+// forks, it first deletes expired sessions, because these may be the forks.
+func (w *writer) findAfterReaping(id string) (*state, error) {
 	st, err := w.find(id)
 	for more := true; err == nil && more && st != nil && st.gone && w.now >= w.due; {
 		t := new(reap)
@@ -63,7 +63,7 @@ func (w *writer) settle(id string) (*state, error) {
 
 // use returns a session that can be used; a deleted one is an error.
 func (w *writer) use(id string) (*state, error) {
-	st, err := w.settle(id)
+	st, err := w.findAfterReaping(id)
 	switch {
 	case err != nil:
 		return nil, err

@@ -24,7 +24,7 @@ func (w *writer) start() (err error) {
 	if err := w.connect(); err != nil {
 		return unsound(w.store.file, err)
 	}
-	switch err := w.settleTouches(); {
+	switch err := w.markInUse(); {
 	case err != nil && !isDiskFault(err):
 		return unsound(w.store.file, err)
 	case err != nil: // the database can still be read
@@ -55,11 +55,11 @@ func (w *writer) start() (err error) {
 	return nil
 }
 
-// settleTouches notes that the folder is in use. A touch is a use of a session that
+// markInUse notes that the folder is in use. A touch is a use of a session that
 // restarts its TTL. If the last process did not close the folder cleanly, touches are
 // lost, and every TTL restarts. If the disk cannot take this, the first transaction
 // that succeeds does it.
-func (w *writer) settleTouches() error {
+func (w *writer) markInUse() error {
 	clean, err := w.conn.number(sqlClean)
 	if err != nil {
 		return err
@@ -75,8 +75,8 @@ func (w *writer) settleTouches() error {
 // broken disk is not an error here: no acknowledged append is lost, and the next
 // start does what it does after a crash.
 func (w *writer) finish() error {
-	w.turn.Lock()
-	defer w.turn.Unlock()
+	w.writing.Lock()
+	defer w.writing.Unlock()
 	err := w.write([]*request{{task: ending{}}})
 	switch {
 	case err == nil:

@@ -150,7 +150,7 @@ func (v *verifier) checkLineage(s *view) error {
 	at := int64(0)
 	for _, span := range s.spans {
 		if span.from != at || span.to <= span.from {
-			v.problem("session %q inherits offsets %d to %d, where %d comes next", s.ID, span.from, span.to, at)
+			v.problem("session %q inherits offsets %d to %d, but the next inherited offset must be %d", s.ID, span.from, span.to, at)
 		}
 		at = span.to
 		held, err := v.conn.number(`SELECT count(*) FROM sessions s JOIN heads h ON h.session = s.gen
@@ -163,24 +163,24 @@ func (v *verifier) checkLineage(s *view) error {
 		}
 	}
 	if at != s.ForkedAt {
-		v.problem("session %q was forked at offset %d and inherits up to %d", s.ID, s.ForkedAt, at)
+		v.problem("session %q was forked at offset %d, but inherits the events below offset %d", s.ID, s.ForkedAt, at)
 	}
 	forks, err := v.conn.number(`SELECT count(*) FROM sessions WHERE parent = ?`, s.ID)
 	if err != nil {
 		return err
 	}
 	if forks != s.forks {
-		v.problem("session %q has %d forks, and counts %d", s.ID, forks, s.forks)
+		v.problem("session %q has %d forks, but its stored count is %d", s.ID, forks, s.forks)
 	}
 	if s.gone && forks == 0 {
-		v.problem("session %q was deleted, no fork needs it, and it is still there", s.ID)
+		v.problem("session %q was deleted and no fork needs it, but it is still stored", s.ID)
 	}
 	if s.Parent == "" {
 		return nil
 	}
 	parents, err := v.conn.number(`SELECT count(*) FROM sessions WHERE id = ?`, s.Parent)
 	if err == nil && parents == 0 {
-		v.problem("session %q was forked from %q, which is not there", s.ID, s.Parent)
+		v.problem("session %q was forked from %q, which is not stored", s.ID, s.Parent)
 	}
 	return err
 }

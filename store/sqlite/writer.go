@@ -12,14 +12,14 @@ import (
 
 // A writer changes the database. It takes the requests of all callers, decides
 // them one after the other in memory, commits them in one transaction, and answers
-// the callers. The goroutine that holds turn does this: that of run, or a caller.
+// the callers. The goroutine that holds writing does this: that of run, or a caller.
 type writer struct {
 	store *Store
 	queue *queue
 
 	crowd atomic.Int32 // while above 0, callers leave the writing to run; see count
 
-	turn sync.Mutex // guards the fields below, except those with a lock of their own
+	writing sync.Mutex // guards the fields below, except those with a lock of their own
 
 	conn  *conn // nil after a failure, because its state is unknown then
 	cache *cache
@@ -44,7 +44,7 @@ type writer struct {
 	pos      int64
 	purge    purge
 	failing  atomic.Bool                 // the newest commit failed
-	behind   bool                        // see [writer.settleTouches]
+	behind   bool                        // see [writer.markInUse]
 	logged   int64                       // bytes written since the size of the log was checked
 	unlooked struct{ groups, bytes int } // written since the last look at the log, see [writer.checkpoint]
 	maxLog   int64
@@ -56,8 +56,8 @@ type writer struct {
 // closed and empty.
 func (w *writer) run() {
 	defer close(w.ended)
-	w.turn.Lock()
-	defer w.turn.Unlock()
+	w.writing.Lock()
+	defer w.writing.Unlock()
 	for {
 		group, more := w.queue.nextGroup()
 		switch {
@@ -65,13 +65,13 @@ func (w *writer) run() {
 			w.handle(group)
 			w.purge.after(w)
 			w.tendLog(group)
-			w.queue.gather(len(group)) // with the turn held, so that no caller writes alone meanwhile
+			w.queue.gather(len(group)) // with the lock held, so that no caller writes alone meanwhile
 		case !more:
 			return
 		case !w.purge.step(w):
-			w.turn.Unlock()
+			w.writing.Unlock()
 			<-w.queue.wake
-			w.turn.Lock()
+			w.writing.Lock()
 		default:
 			w.checkpoint(0)
 		}
@@ -81,7 +81,7 @@ func (w *writer) run() {
 // writeAlone writes a group on the goroutine of a caller. It reports false, and writes
 // nothing, if another goroutine is writing, or if several callers waited lately.
 func (w *writer) writeAlone() bool {
-	if w.crowd.Load() > 0 || !w.turn.TryLock() {
+	if w.crowd.Load() > 0 || !w.writing.TryLock() {
 		return false
 	}
 	defer crashOnPanic()
@@ -91,7 +91,7 @@ func (w *writer) writeAlone() bool {
 		w.tendLog(group)
 	}
 	rest := w.queue.waiting() || w.purge.pending()
-	w.turn.Unlock()
+	w.writing.Unlock()
 	if rest {
 		w.queue.signal()
 	}
@@ -250,7 +250,7 @@ func (w *writer) begin() error {
 	}
 	w.begun = true
 	if w.behind {
-		return w.settleTouches()
+		return w.markInUse()
 	}
 	return nil
 }

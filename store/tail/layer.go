@@ -7,11 +7,11 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// Over returns a store that reads from c the records that c holds, and from store the
-// others. It registers c as an observer of store, so a cache is for one store and
-// Over is called once. Call it before other observers are registered: then a
+// Layer returns a store that reads a page from c if c holds all of it, otherwise from
+// store. It registers c as an observer of store, so a cache is for one store and
+// Layer is called once. Call it before other observers are registered: then a
 // reader that one of them wakes finds the new events in the cache.
-func (c *Cache) Over(store tapedeck.Store) tapedeck.Store {
+func (c *Cache) Layer(store tapedeck.Store) tapedeck.Store {
 	store.Observe(tapedeck.Observer{Committed: c.committed})
 	return &layer{store, c}
 }

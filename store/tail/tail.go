@@ -160,7 +160,7 @@ func (c *Cache) window(session string) *window {
 		return nil
 	}
 	h := v.(*held)
-	if !h.read.Load() { // a store only if needed: many readers share this memory
+	if !h.read.Load() { // write the flag only if it is false: many readers share its cache line
 		h.read.Store(true)
 	}
 	return h.window.Load()

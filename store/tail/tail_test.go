@@ -40,7 +40,7 @@ func overSQLite(t testing.TB, size int64) storetest.Store {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = db.Close() })
-		s = tail.New(size).Over(db)
+		s = tail.New(size).Layer(db)
 		return s
 	}
 	return storetest.Store{

@@ -50,7 +50,7 @@ type cache struct {
 
 func newCache(maxBytes int64) *cache {
 	c := &cache{Cache: tail.New(maxBytes)}
-	c.layer = c.Over(&c.below)
+	c.layer = c.Layer(&c.below)
 	return c
 }
 

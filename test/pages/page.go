@@ -96,7 +96,7 @@ func (f *folder) snapshot(at int) (snapshot, error) {
 		f.fold, f.folded = new(view.Conversation), 0
 		f.fold.Keep()
 	}
-	f.fold.Follow(f.timeline, int64(at))
+	f.fold.UseTimeline(f.timeline, int64(at))
 	for ; f.folded < at; f.folded++ {
 		f.fold.Apply(&f.events[f.folded])
 	}

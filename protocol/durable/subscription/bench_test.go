@@ -28,7 +28,7 @@ func benchDispatcher(b *testing.B) (*hub.Hub, *Dispatcher) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	h := hub.New(tail.New(64 << 20).Over(s))
+	h := hub.New(tail.New(64 << 20).Layer(s))
 	d := New(Options{Log: h, Store: s.Subscriptions(), Transport: deadEnd{}})
 	h.Observe(d.Observer())
 	ctx, cancel := context.WithCancel(b.Context())

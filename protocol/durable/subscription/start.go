@@ -37,7 +37,7 @@ func (d *Dispatcher) start(ctx context.Context) error {
 	if err := d.catchUp(ctx, subs); err != nil {
 		return err
 	}
-	d.settle(len(subs) > 0)
+	d.watchCommits(len(subs) > 0)
 	d.running = ctx
 	for _, s := range subs {
 		d.launch(s)
@@ -55,8 +55,8 @@ func (s *subscriber) announceAgain() {
 	}
 }
 
-// settle says whether commits are looked at from now on.
-func (d *Dispatcher) settle(any bool) {
+// watchCommits says whether commits are looked at from now on.
+func (d *Dispatcher) watchCommits(any bool) {
 	d.active.Store(any)
 	if !any {
 		d.dirtyMu.Lock()

@@ -17,16 +17,16 @@ import (
 // A Transcript prints events as a conversation while they arrive: the text of
 // messages as it streams, a line for each tool call, the plan when it changes.
 type Transcript struct {
-	pen     terminal.Pen
-	at      string                    // the id of the message that is being streamed, "" at the beginning of a line
-	started map[string]time.Time      // tool calls without a result
-	names   map[string]string         // of tool calls without a result
-	args    map[string]string         // of tool calls whose arguments are being streamed
-	open    map[string]tapedeck.Event // runs
-	thread  string                    // thread of the text that was printed last, "" at the beginning
-	of      string                    // thread of the current event
-	gone    string                    // the message or tool call that was last printed as erased
-	plans   map[string]string         // by thread: the plan that was printed last
+	pen         terminal.Pen
+	streaming   string                    // the id of the message that is being streamed, "" at the beginning of a line
+	started     map[string]time.Time      // tool calls without a result
+	names       map[string]string         // of tool calls without a result
+	args        map[string]string         // of tool calls whose arguments are being streamed
+	open        map[string]tapedeck.Event // runs
+	thread      string                    // thread of the text that was printed last, "" at the beginning
+	eventThread string                    // thread of the current event
+	lastErased  string                    // the message or tool call that was last printed as erased
+	plans       map[string]string         // by thread: the plan that was printed last
 }
 
 // New returns a transcript that is written with a pen.
@@ -73,8 +73,8 @@ func ToolFailed(e *tapedeck.Event) bool {
 
 // Print prints an event, if it belongs to the conversation.
 func (t *Transcript) Print(e *tapedeck.Event) error {
-	if t.of = e.ThreadName(); e.Channel == tapedeck.ChannelSession {
-		t.of = t.thread // it belongs to all threads, or names one itself
+	if t.eventThread = e.ThreadName(); e.Channel == tapedeck.ChannelSession {
+		t.eventThread = t.thread // it belongs to all threads, or names one itself
 	}
 	switch e.Type { // their data has other shapes
 	case tapedeck.PermissionRequested:
@@ -119,16 +119,16 @@ var erasable = map[string]bool{
 // erased prints once for a message or tool call that it was erased.
 func (t *Transcript) erased(d *eventData) error {
 	id := cmp.Or(d.ToolCallID, d.MessageID)
-	if id != "" && id == t.gone {
+	if id != "" && id == t.lastErased {
 		return nil
 	}
-	t.gone = id
+	t.lastErased = id
 	return t.Line("%s", t.pen.Paint(terminal.Dim, "(erased)"))
 }
 
 // Streaming reports whether the last line is not complete: a message is being
 // streamed.
-func (t *Transcript) Streaming() bool { return t.at != "" }
+func (t *Transcript) Streaming() bool { return t.streaming != "" }
 
 // jump prints that events above were reverted.
 func (t *Transcript) jump(j *tapedeck.Jump) error {
@@ -144,29 +144,29 @@ func (t *Transcript) Line(format string, args ...any) error {
 	if err := t.change(); err != nil {
 		return err
 	}
-	if t.at != "" {
+	if t.streaming != "" {
 		format = "\n" + format
 	}
-	t.at = ""
+	t.streaming = ""
 	return t.pen.Printf(format+"\n", args...)
 }
 
 // change prints the name of the thread if the text comes from another thread than the
 // text before. The task of a sub-agent must not look like a message of the user.
 func (t *Transcript) change() error {
-	if t.of == t.thread {
+	if t.eventThread == t.thread {
 		return nil
 	}
 	first := t.thread == ""
-	t.thread = t.of
+	t.thread = t.eventThread
 	if first {
 		return nil
 	}
 	begin := ""
-	if t.at != "" {
+	if t.streaming != "" {
 		begin = "\n"
 	}
-	t.at = ""
+	t.streaming = ""
 	return t.pen.Printf("%s%s\n", begin, t.pen.Paint(terminal.Dim, "· thread "+t.thread))
 }
 
@@ -206,13 +206,13 @@ func (t *Transcript) stream(s terminal.Style, id string, delta json.RawMessage) 
 	if err := t.change(); err != nil {
 		return err
 	}
-	if t.at != id {
-		if t.at != "" {
+	if t.streaming != id {
+		if t.streaming != "" {
 			if err := t.pen.Printf("\n"); err != nil {
 				return err
 			}
 		}
-		t.at = id
+		t.streaming = id
 	}
 	out := terminal.Clean(Text(delta))
 	if s != "" {
@@ -287,10 +287,10 @@ func (t *Transcript) plan(entries []planEntry) error {
 		}
 		fmt.Fprintf(&b, "\n    %s %s", mark, terminal.Brief(x.Content, t.rest("")))
 	}
-	if t.plans[t.of] == b.String() { // some agents call TodoWrite and also send the plan
+	if t.plans[t.eventThread] == b.String() { // some agents call TodoWrite and also send the plan
 		return nil
 	}
-	t.plans[t.of] = b.String()
+	t.plans[t.eventThread] = b.String()
 	return t.Line("  %s%s", t.pen.Paint(terminal.Blue, "plan"), b.String())
 }
 
