@@ -430,11 +430,11 @@ func TestDrain(t *testing.T) {
 		if err := <-drained; err != nil {
 			t.Fatal(err)
 		}
-		if <-seen != 3 || <-seen != 3 {
+		if a, b := <-seen, <-seen; a != 3 || b != 3 {
 			t.Error("a follower has not yielded everything")
 		}
 		add(t, h, 1) // followers continue after Drain
-		if <-seen != 4 || <-seen != 4 {
+		if a, b := <-seen, <-seen; a != 4 || b != 4 {
 			t.Error("a follower has ended")
 		}
 		if err := h.Drain(ctx); err != nil {
