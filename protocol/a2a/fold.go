@@ -52,7 +52,8 @@ type toolCall struct {
 // A question is a permission that the agent asks for.
 type question struct {
 	tapedeck.Question
-	offset int64
+	offset  int64
+	message *sdk.Message // shows it
 }
 
 func newFold(r ref) *fold {
@@ -311,17 +312,26 @@ func (f *fold) permissionRequested(e *tapedeck.Event) []sdk.Event {
 	}
 	var d map[string]any
 	_ = json.Unmarshal(e.Data, &d) // it has just been decoded
-	m := f.message(e, sdk.MessageRoleAgent, q.ID, sdk.NewTextPart(words), dataPart("permission", d))
-	return f.status(e, sdk.TaskStateInputRequired, m)
+	q.message = f.message(e, sdk.MessageRoleAgent, q.ID, sdk.NewTextPart(words), dataPart("permission", d))
+	if len(f.questions) > 1 {
+		return nil // the task shows the oldest, because a message answers that one
+	}
+	return f.status(e, sdk.TaskStateInputRequired, q.message)
 }
 
 func (f *fold) permissionAnswered(e *tapedeck.Event) []sdk.Event {
 	var d tapedeck.Choice
 	_ = json.Unmarshal(e.Data, &d) // see partOf
-	before := len(f.questions)
-	f.questions = slices.DeleteFunc(f.questions, func(q *question) bool { return q.ID == d.ID })
-	if len(f.questions) == before || len(f.questions) > 0 || f.open == "" {
+	i := slices.IndexFunc(f.questions, func(q *question) bool { return q.ID == d.ID })
+	if i < 0 {
 		return nil
+	}
+	f.questions = slices.Delete(f.questions, i, i+1)
+	switch {
+	case i > 0, f.open == "": // the task shows another question, or its run has ended
+		return nil
+	case len(f.questions) > 0:
+		return f.status(e, sdk.TaskStateInputRequired, f.questions[0].message)
 	}
 	return f.status(e, sdk.TaskStateWorking, nil)
 }

@@ -174,6 +174,42 @@ func TestQuestion(t *testing.T) {
 	}
 }
 
+// Of several pending questions, the task shows the one that a message answers: nobody
+// allows what they did not see. A message can name another.
+func TestSeveralQuestions(t *testing.T) {
+	for name, tt := range map[string]struct{ first, then, want string }{
+		"the one that is shown": {`{"text":"yes"}`, "May I q2?", "You chose yes and no"},
+		"the other":             {`{"data":{"option":"yes","permission":"q2"}}`, "May I q1?", "You chose no and yes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, a2a.Options{}, func(w *world) {
+				asked := w.call("SendStreamingMessage", message("m1", "ask2", "")).follow()
+				time.Sleep(time.Second) // in the bubble: until both are asked
+				shown := func() string {
+					task := w.call("GetTask", get(asked.ID)).task()
+					if task.Status.State != "TASK_STATE_INPUT_REQUIRED" {
+						t.Fatalf("the task is %s", task.Status.State)
+					}
+					return task.Status.Message.Parts[0].Text
+				}
+				if got := shown(); got != "May I q1?" {
+					t.Errorf("the task shows %q", got)
+				}
+				to := strings.Replace(`"taskId":"ID"`, "ID", asked.ID, 1)
+				w.call("SendMessage", strings.Replace(message("m2", "x", to), `{"text":"x"}`, `{"data":{"option":"yes","permission":"q3"}}`, 1)).fails(-32004, `the question "q3" is not pending`)
+				w.call("SendMessage", strings.Replace(message("m3", "x", to), `{"text":"x"}`, tt.first, 1))
+				if got := shown(); got != tt.then {
+					t.Errorf("after the first answer the task shows %q", got)
+				}
+				done := w.call("SendStreamingMessage", message("m4", "no", to)).follow()
+				if !strings.HasSuffix(done.words(), tt.want) {
+					t.Errorf("got %s", done.words())
+				}
+			})
+		})
+	}
+}
+
 // A message to a task that cannot take it is refused with the reason.
 func TestMessagesToATask(t *testing.T) {
 	inBubble(t, a2a.Options{}, func(w *world) {

@@ -3,6 +3,7 @@ package a2a
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	sdk "github.com/a2aproject/a2a-go/v2/a2a"
@@ -109,9 +110,18 @@ func (c *call) continueTask(ctx context.Context, m *sdk.Message, text string) (s
 		WithHint("wait until it ends, or cancel it"))
 }
 
-// answerQuestion answers the oldest pending question of a task.
+// answerQuestion answers the question that a message names, by default the one that the
+// task shows: its oldest pending question.
 func (c *call) answerQuestion(ctx context.Context, f *fold, m *sdk.Message, text string) (sent, error) {
 	q := f.questions[0]
+	if id := named(m); id != "" {
+		i := slices.IndexFunc(f.questions, func(q *question) bool { return q.ID == id })
+		if i < 0 {
+			return sent{}, unsupportedOperation.of(tapedeck.Errorf(tapedeck.Conflict, "the question %.100q is not pending", id).
+				WithHint("look at the status of the task"))
+		}
+		q = f.questions[i]
+	}
 	option, err := q.choose(m, text)
 	if err != nil {
 		return sent{}, err
@@ -120,8 +130,22 @@ func (c *call) answerQuestion(ctx context.Context, f *fold, m *sdk.Message, text
 	if err != nil {
 		return sent{}, err
 	}
-	f, err = c.load(ctx, f.ref, done.Offset+1)
-	return sent{fold: f, from: done.Offset + 1, began: done.Offset + 1}, err
+	if f, err = c.load(ctx, f.ref, done.Offset+1); err != nil {
+		return sent{}, err
+	}
+	// If another question is pending, the task waits for its answer: nothing follows.
+	return sent{fold: f, from: done.Offset + 1, began: done.Offset + 1, whole: f.rests()}, nil
+}
+
+// named returns the id of the question that a message names in a data part, "" for none.
+func named(m *sdk.Message) string {
+	for _, p := range m.Parts {
+		d, _ := p.Data().(map[string]any)
+		if id, ok := d["permission"].(string); ok {
+			return id
+		}
+	}
+	return ""
 }
 
 // choose returns the id of the option that a message names: the member "option" of a

@@ -109,6 +109,18 @@ func obey(ctx context.Context, in tapedeck.Invocation) iter.Seq2[tapedeck.Event,
 				}
 				out = append(out, payload.TextMessageStart{MessageID: id}, payload.TextMessageContent{MessageID: id, Delta: "You chose " + choice.Option},
 					payload.TextMessageEnd{MessageID: id})
+			case "ask2": // two questions at once, q1 first
+				ask := func(id string) string {
+					options := []tapedeck.PermissionOption{{ID: "yes", Name: "Yes", Kind: "allow_once"}, {ID: "no", Name: "No", Kind: "reject_once"}}
+					choice, _ := in.Ask(ctx, tapedeck.Question{ID: id, Message: "May I " + id + "?", Options: options}) // a test that fails shows it
+					return choice.Option
+				}
+				first := make(chan string)
+				go func() { first <- ask("q1") }()
+				time.Sleep(time.Millisecond)
+				second := ask("q2")
+				out = append(out, payload.TextMessageStart{MessageID: id}, payload.TextMessageContent{MessageID: id, Delta: "You chose " + <-first + " and " + second},
+					payload.TextMessageEnd{MessageID: id})
 			case "fail":
 				yield(tapedeck.Event{}, tapedeck.Errorf(tapedeck.Unavailable, "%s", rest))
 				return

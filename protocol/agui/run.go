@@ -104,7 +104,10 @@ func (h *handler) taskOf(ctx context.Context, in *input, now *view.Snapshot, hea
 	t.Config = configOf(in.ForwardedProps)
 	if in.Tools != nil || in.Context != nil || in.ForwardedProps != nil || in.Resume != nil {
 		input := in.RunInput
-		input.State, input.Messages, input.Extra = in.State, []payload.Message{}, nil
+		input.Messages, input.Extra = []payload.Message{}, nil
+		if isTooLarge(now.State) {
+			input.State = nil // the client does not have the state of the thread
+		}
 		t.Input = &input
 	}
 	return t, nil
@@ -199,7 +202,7 @@ func (h *handler) askAgain(ctx context.Context, in *input, now *view.Snapshot, h
 // large for a frame, no client has it, so none can say that it has changed.
 func newState(state json.RawMessage, now *view.State) json.RawMessage {
 	var theirs, ours any
-	if state == nil || now != nil && len(now.Value) > maxFrame || json.Unmarshal(state, &theirs) != nil {
+	if state == nil || isTooLarge(now) || json.Unmarshal(state, &theirs) != nil {
 		return nil
 	}
 	if now == nil {
@@ -213,6 +216,9 @@ func newState(state json.RawMessage, now *view.State) json.RawMessage {
 	}
 	return state
 }
+
+// isTooLarge reports whether no frame can have the state.
+func isTooLarge(s *view.State) bool { return s != nil && len(s.Value) > maxFrame }
 
 // stop cancels the open run of a thread. A run that the request names must not have
 // ended: a late stop must not hit the next run.

@@ -256,7 +256,15 @@ func TestLargeState(t *testing.T) {
 		if f.receive(r.events()); f.find("m1")["content"] != "hello" {
 			t.Errorf("the thread is not restored:\n%s", f)
 		}
-		w.run("/agui/steps", `{"threadId":"s","runId":"r3","state":{},"messages":[{"id":"u3","role":"user","content":"hi"}]}`)
+		w.run("/agui/steps", `{"threadId":"s","runId":"r3","state":{},"tools":[{"name":"t"}],"messages":[{"id":"u3","role":"user","content":"hi"}]}`)
+		for e, err := range w.Session("s").Events(t.Context(), 0) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e.Type == tapedeck.RunStarted && e.Invocation == "r3" && (!strings.Contains(string(e.Data), `"tools"`) || strings.Contains(string(e.Data), `"state"`)) {
+				t.Errorf("the agent gets the state of the client: %s", e.Data)
+			}
+		}
 		now, err := w.Session("s").Snapshot(t.Context(), view.Query{})
 		if err != nil || now.State == nil || len(now.State.Value) < frame {
 			t.Errorf("the state has %d bytes, %v", len(now.State.Value), err)

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"iter"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -102,14 +103,22 @@ func (r *Runner) Run(ctx context.Context, in tapedeck.Invocation) iter.Seq2[tape
 	}
 }
 
-// headers adds the configured headers to requests.
+// headers adds the configured headers to requests for the server of the agent. A card may
+// name another server, which must not get them: they may have secrets.
 type headers struct {
-	set  map[string]string
-	next http.RoundTripper
+	set    map[string]string
+	server string // scheme and host
+	next   http.RoundTripper
 }
+
+// serverOf returns the scheme and the host of a URL.
+func serverOf(u *url.URL) string { return u.Scheme + "://" + u.Host }
 
 // RoundTrip implements [http.RoundTripper].
 func (h headers) RoundTrip(r *http.Request) (*http.Response, error) {
+	if serverOf(r.URL) != h.server {
+		return h.next.RoundTrip(r)
+	}
 	r = r.Clone(r.Context())
 	for name, value := range h.set {
 		r.Header.Set(name, value)
@@ -119,8 +128,12 @@ func (h headers) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // connect reads the card of the agent and returns a client.
 func (r *Runner) connect(ctx context.Context) (client, error) {
+	at, err := url.Parse(r.options.URL)
+	if err != nil {
+		return nil, tapedeck.Errorf(tapedeck.Invalid, "the url of the agent %s is none", r.options.Name).Because(err)
+	}
 	client := &http.Client{ // without a time-out: a stream may take long
-		Transport: headers{r.options.Header, r.options.HTTP},
+		Transport: headers{r.options.Header, serverOf(at), r.options.HTTP},
 		// The headers may have secrets, which another server must not get.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}

@@ -272,3 +272,24 @@ func TestRedirect(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// A server that the card names, and that is not the one of the URL, does not get the
+// headers.
+func TestHeadersOfAnotherServer(t *testing.T) {
+	asked := make(chan string, 10)
+	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { asked <- r.Header.Get("Authorization") }))
+	defer other.Close()
+	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer secret" {
+			t.Error("the server of the agent does not get the headers")
+		}
+		fmt.Fprintf(w, `{"name":"a","version":"1","capabilities":{},"supportedInterfaces":[{"url":%q,"protocolBinding":"JSONRPC","protocolVersion":"1.0"}]}`, other.URL)
+	}))
+	defer agent.Close()
+	if _, _, err := run(t, runnerOf(agent.URL, nil), tapedeck.Invocation{Task: "talk"}); err == nil {
+		t.Error("an empty answer is no error")
+	}
+	if got := <-asked; got != "" {
+		t.Errorf("the other server gets %q", got)
+	}
+}
