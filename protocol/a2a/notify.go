@@ -153,6 +153,7 @@ func (n *notifier) page(page *tapedeck.Page) (more bool, err error) {
 		if err != nil {
 			return false, err
 		}
+		// Readers may see a jump before the dispatcher does, which then does not end this one.
 		if _, ok := e.Jump(); ok && e.Offset >= n.known {
 			n.flush()
 			n.tell(push.Update{Next: e.Offset})

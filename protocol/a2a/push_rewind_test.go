@@ -9,6 +9,7 @@ import (
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/protocol/a2a"
+	"github.com/tapedeck/tapedeck/protocol/a2a/push"
 )
 
 // ofTask returns the parameters of a method about the config p of a task.
@@ -151,5 +152,46 @@ func TestPushOfAPartlyRevertedTask(t *testing.T) {
 		take()
 		time.Sleep(time.Hour)
 		is(t, "of a later task", w.receiver.told(), `working | "Again" | working | completed`)
+	})
+}
+
+// Updates that meet a jump stop before it, and begin with the task as the jump has left it
+// when they are asked for again.
+func TestUpdatesUpToARewind(t *testing.T) {
+	inBubble(t, a2a.Options{Policy: a2a.PerSession}, func(w *world) {
+		w.call("SendMessage", message("m1", "say Hello", ""))
+		s, err := w.hub.Head(w.Context(), "c")
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.call("SendMessage", pushed(message("m2", "wait", ""), hook))
+		task := push.Task{Session: "c", Gen: s.Gen}
+		updates := func(from int64, each func(n *notified)) (next int64) {
+			for u, err := range w.Handler.(*a2a.Handler).Updates(w.Context(), task, "1.0", from) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if next = u.Next; u.Body != nil {
+					each(&notified{body: string(u.Body)})
+				}
+			}
+			return next
+		}
+		var jump int64
+		next := updates(s.Head, func(n *notified) {
+			if n.short() == "working" && jump == 0 {
+				at, err := w.hub.Head(w.Context(), "c")
+				if err != nil {
+					t.Fatal(err)
+				}
+				w.rewind(api.Rewind{BeforeInvocation: at.Runs[0].Invocation})
+				jump = int64(len(w.log()) - 1)
+			}
+		})
+		is(t, "where the updates stop", next, jump)
+		var got []string
+		next = updates(next, func(n *notified) { got = append(got, n.short()) })
+		is(t, "the updates from there on", got, []string{"task input_required 2"})
+		is(t, "where they end", next, jump+1)
 	})
 }
