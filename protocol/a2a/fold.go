@@ -18,6 +18,7 @@ import (
 // later state.
 type fold struct {
 	ref
+	begun   bool   // it has the first event of its invocation
 	agent   string // of the newest run, "" if no run names one
 	open    string // the invocation of the open run, "" for none
 	started int64  // the offset of the RUN_STARTED of the newest run

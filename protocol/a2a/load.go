@@ -1,6 +1,7 @@
 package a2a
 
 import (
+	"cmp"
 	"context"
 
 	sdk "github.com/a2aproject/a2a-go/v2/a2a"
@@ -38,11 +39,34 @@ func (c *call) load(ctx context.Context, r ref, at int64) (*fold, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Without the first event, the task was reverted.
-	if len(f.history) == 0 && f.started == 0 || !c.sees(f.agent) {
+	// Without the first event, the task was reverted. That event may be erased.
+	if !f.begun && len(f.history) == 0 && f.started == 0 || !c.sees(f.agent) {
 		return nil, noTask(r.id())
 	}
 	return f, c.cutOff(ctx, f, &s, at)
+}
+
+// loadKnown folds a task also if a rewind has reverted it: then as it was before the first
+// jump after its beginning.
+func (c *call) loadKnown(ctx context.Context, r ref, at int64) (*fold, error) {
+	f, err := c.load(ctx, r, at)
+	if tapedeck.KindOf(err) != tapedeck.NotFound || r.invocation == "" {
+		return f, err
+	}
+	first, found, other := c.Views.FindInvocation(ctx, r.session, r.invocation)
+	if other != nil || !found {
+		return nil, cmp.Or(other, err)
+	}
+	t, other := c.Views.Timeline(ctx, r.session, at)
+	if other != nil {
+		return nil, other
+	}
+	for _, j := range t.Jumps() {
+		if j.Offset > first {
+			return c.load(ctx, r, j.Offset)
+		}
+	}
+	return nil, err
 }
 
 // loadSession folds the task of a session, which may have no message yet.
@@ -101,6 +125,7 @@ func (c *call) fold(ctx context.Context, r ref, first, at int64) (*fold, error) 
 		if e.Offset >= at {
 			break
 		}
+		f.begun = f.begun || e.Offset == first && f.has(&e)
 		f.apply(&e)
 		if f.terminal() {
 			break

@@ -29,19 +29,20 @@ type notifier struct {
 	task  push.Task
 	yield func(push.Update, error) bool
 	fold  *fold
-	left  bool // yield has returned false
+	known int64 // jumps below this offset are settled
+	left  bool  // yield has returned false
 
 	part   *sdk.TaskArtifactUpdateEvent // parts that were not told yet; nil for none
 	update push.Update                  // of part, without its body
 }
 
 func (n *notifier) run(ctx context.Context, from int64) error {
-	var err error
 	r := ref{n.task.Session, n.task.Name}
-	if n.fold, err = n.load(ctx, r, from); err != nil {
+	from, err := n.begin(ctx, r, from)
+	if err != nil || n.left {
 		return err
 	}
-	if n.fold.terminal() {
+	if n.fold == nil || n.fold.terminal() { // without a fold, it was reverted
 		n.tell(push.Update{Next: from, Ended: true})
 		return nil
 	}
@@ -52,7 +53,8 @@ func (n *notifier) run(ctx context.Context, from int64) error {
 		case page.Gen != 0 && page.Gen != n.task.Gen: // the session was deleted and recreated
 			return noTask(r.id())
 		}
-		if err := n.page(ctx, &page); err != nil || n.left || n.fold.terminal() {
+		more, err := n.page(&page)
+		if !more || err != nil {
 			return err
 		}
 		if page.CaughtUp() {
@@ -65,26 +67,108 @@ func (n *notifier) run(ctx context.Context, from int64) error {
 	return nil
 }
 
-// page tells of the events of a page.
-func (n *notifier) page(ctx context.Context, page *tapedeck.Page) error {
+// begin loads the task as the receiver knows it, and returns the offset from which it is
+// told. If a jump has changed the task meanwhile, that is where the jump is: what was
+// reverted is not told, but the whole task as the jump has left it. The fold is nil if the
+// task was reverted.
+func (n *notifier) begin(ctx context.Context, r ref, from int64) (int64, error) {
+	s, err := n.Sessions.Head(ctx, r.session)
+	switch {
+	case err != nil:
+		return 0, notThere(err, r.id())
+	case s.Gen != n.task.Gen:
+		return 0, noTask(r.id())
+	}
+	n.known = s.Head
+	j, back, err := n.jumped(ctx, r, &s, from)
+	switch {
+	case err != nil:
+		return 0, err
+	case j == nil:
+		n.fold, err = n.load(ctx, r, from)
+		return from, err
+	case back == nil:
+		return j.Offset + 1, nil
+	}
+	u := push.Update{First: j.Offset, Last: j.Offset, Next: j.Offset + 1, Ended: back.terminal()}
+	for e, err := range n.Views.Effective(ctx, r.session, j.Offset, u.Next) {
+		if err != nil {
+			return 0, err
+		}
+		u.Time = e.Time
+	}
+	n.fold, u.Body = back, n.version.encode(back.task(), back.terminal())
+	n.tell(u)
+	return u.Next, nil
+}
+
+// jumped returns the newest jump from an offset on that has reverted events of the task or
+// has made them active again, nil if there is none, and the task after it, nil if that was
+// reverted.
+func (n *notifier) jumped(ctx context.Context, r ref, s *tapedeck.Session, from int64) (*tapedeck.Jump, *fold, error) {
+	if s.LastJump == 0 || s.LastJump < from {
+		return nil, nil, nil
+	}
+	t, err := n.Views.Timeline(ctx, r.session, s.Head)
+	if err != nil {
+		return nil, nil, err
+	}
+	jumps := t.Jumps()
+	for i := len(jumps) - 1; i >= 0 && jumps[i].Offset >= from; i-- {
+		j := &jumps[i]
+		before, _, err := n.newest(ctx, r, j.Offset)
+		if err != nil {
+			return nil, nil, err
+		}
+		after, f, err := n.newest(ctx, r, j.Offset+1)
+		if err != nil {
+			return nil, nil, err
+		}
+		if before != after {
+			return j, f, nil
+		}
+	}
+	return nil, nil, nil
+}
+
+// newest returns the offset of the newest active event of the task as of offset at, and the
+// task, nil and -1 if it is reverted then. As long as this event is active, so are those
+// that were active before it: so it tells whether a jump has changed the task.
+func (n *notifier) newest(ctx context.Context, r ref, at int64) (int64, *fold, error) {
+	f, err := n.load(ctx, r, at)
+	switch {
+	case tapedeck.KindOf(err) == tapedeck.NotFound:
+		return -1, nil, nil
+	case err != nil:
+		return 0, nil, err
+	}
+	return f.through, f, nil
+}
+
+// page tells of the events of a page. It reports false if nothing more can be told, or not
+// before begin has looked at a jump.
+func (n *notifier) page(page *tapedeck.Page) (more bool, err error) {
 	for _, rec := range page.Records {
 		e, err := rec.Event()
 		if err != nil {
-			return err
+			return false, err
 		}
-		events, err := n.updates(ctx, &n.fold, &e)
-		if err != nil {
-			return err
+		// Readers may see a jump before the dispatcher does, which then does not end this one.
+		if _, ok := e.Jump(); ok && e.Offset >= n.known {
+			n.flush()
+			n.tell(push.Update{Next: e.Offset})
+			return false, nil
 		}
+		events := n.fold.apply(&e)
 		for i, u := range events {
 			n.add(&e, u, i < len(events)-1)
 		}
 		if n.left || n.fold.terminal() {
-			return nil
+			return false, nil
 		}
 	}
 	n.flush()
-	return nil
+	return !n.left, nil
 }
 
 // add tells of an update of an event, or keeps it if it is a part to which others can be

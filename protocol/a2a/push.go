@@ -12,21 +12,31 @@ import (
 	"github.com/tapedeck/tapedeck/protocol/a2a/push"
 )
 
-// pushTask returns a task that the client sees, with its session, for push notifications.
-func (c *call) pushTask(ctx context.Context, id string) (push.Task, *fold, error) {
+// pushSession returns the session of a task, for push notifications.
+func (c *call) pushSession(ctx context.Context, id string) (ref, tapedeck.Session, error) {
 	if c.push == nil {
-		return push.Task{}, nil, noPush()
+		return ref{}, tapedeck.Session{}, noPush()
 	}
 	r, err := c.parseRef(id)
 	if err != nil {
-		return push.Task{}, nil, err
+		return ref{}, tapedeck.Session{}, err
 	}
 	s, err := c.Sessions.Head(ctx, r.session)
 	if err != nil {
-		return push.Task{}, nil, notThere(err, id)
+		return ref{}, tapedeck.Session{}, notThere(err, id)
 	}
-	f, err := c.load(ctx, r, s.Head)
-	return push.Task{Session: r.session, Gen: s.Gen, Name: r.invocation}, f, err
+	return r, s, nil
+}
+
+// pushTask returns a task whose configs the client may read and delete: one that it sees,
+// or that it saw before a rewind.
+func (c *call) pushTask(ctx context.Context, id string) (push.Task, error) {
+	r, s, err := c.pushSession(ctx, id)
+	if err != nil {
+		return push.Task{}, err
+	}
+	_, err = c.loadKnown(ctx, r, s.Head)
+	return push.Task{Session: r.session, Gen: s.Gen, Name: r.invocation}, err
 }
 
 // checkPush refuses a config to which nothing could be sent.
@@ -40,21 +50,23 @@ func (c *call) checkPush(in *sdk.PushConfig) error {
 // setPush stores a config of a task. Its receiver is told of the updates from an offset
 // on, -1 for those that follow now.
 func (c *call) setPush(ctx context.Context, id string, in *sdk.PushConfig, from int64) (*sdk.PushConfig, error) {
-	t, f, err := c.pushTask(ctx, id)
+	r, s, err := c.pushSession(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	if from < 0 {
-		if from = f.through + 1; f.terminal() {
-			from = -1
-		}
+	f, err := c.load(ctx, r, s.Head)
+	if err != nil {
+		return nil, err
+	}
+	if from < 0 && !f.terminal() {
+		from = s.Head
 	}
 	out := &push.Config{Version: string(c.version), PushConfig: *in}
 	out.TaskID, out.Tenant = sdk.TaskID(id), ""
 	if err := c.push.Check(out); err != nil {
 		return nil, err
 	}
-	if err := c.push.Set(ctx, t, out, from); err != nil {
+	if err := c.push.Set(ctx, push.Task{Session: r.session, Gen: s.Gen, Name: r.invocation}, out, from); err != nil {
 		return nil, pushFault(err, id)
 	}
 	return &out.PushConfig, nil
@@ -76,7 +88,7 @@ func (c *call) setPushOf(ctx context.Context, in *sdk.SendMessageRequest, s *sen
 }
 
 func (c *call) getPush(ctx context.Context, id, config string) (*sdk.PushConfig, error) {
-	t, _, err := c.pushTask(ctx, id)
+	t, err := c.pushTask(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +100,7 @@ func (c *call) getPush(ctx context.Context, id, config string) (*sdk.PushConfig,
 }
 
 func (c *call) listPush(ctx context.Context, id string) ([]*sdk.PushConfig, error) {
-	t, _, err := c.pushTask(ctx, id)
+	t, err := c.pushTask(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +116,7 @@ func (c *call) listPush(ctx context.Context, id string) ([]*sdk.PushConfig, erro
 }
 
 func (c *call) deletePush(ctx context.Context, id, config string) error {
-	t, _, err := c.pushTask(ctx, id)
+	t, err := c.pushTask(ctx, id)
 	if err != nil {
 		return err
 	}

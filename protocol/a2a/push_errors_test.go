@@ -21,7 +21,7 @@ func TestPushErrors(t *testing.T) {
 			`"url":""`: "neither https:// nor http://", `"url":"http://hook.example"`: "begins with http://", `"url":"https://127.0.0.1/"`: "not public",
 			`"url":"https://localhost/"`: "not public", `"url":"https://u:p@h/"`: "user name", `"url":"https://h/` + long + `"`: "more than 2048 bytes",
 			`"url":"https://h/","token":"secret\nX: y"`: "no header can have", `"url":"https://h/","token":"` + long + `"`: "more than 4096 bytes",
-			`"url":"https://h/","id":"a/b"`: "the id of the push", `"url":"https://h/","id":"` + long + `"`: "the id of the push",
+			`"url":"https://h/","id":"a/b"`: "the id of the push", `"url":"https://h/","id":"."`: "choose another", `"url":"https://h/","id":".."`: "choose another", `"url":"https://h/","id":"` + long + `"`: "the id of the push",
 			`"url":"https://h/","authentication":{"scheme":"Bear er","credentials":"secret"}`:  "not one of HTTP",
 			`"url":"https://h/","authentication":{"scheme":"Bearer","credentials":"secret\r"}`: "no header can have",
 			`"url":"https://h/","authentication":{"credentials":"secret"}`:                     "have no scheme",

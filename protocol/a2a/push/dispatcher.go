@@ -74,15 +74,27 @@ func (d *Dispatcher) committed(commits []tapedeck.Commit) {
 	defer d.mu.Unlock()
 	for i := range commits {
 		s := &commits[i].Session
-		for _, r := range d.active[s.Gen] {
-			if commits[i].Gone { // the store has removed the config
+		for _, r := range d.active[s.Gen] { // it may yield those that restart adds, which are up to date
+			switch {
+			case commits[i].Gone: // the store has removed the config
 				d.remove(r)
-				continue
+			case s.LastJump > 0 && s.LastJump >= r.head: // what its goroutine has read may be reverted
+				d.restart(r, s.Head)
+			default:
+				r.head = s.Head
+				d.wake(r)
 			}
-			r.head = s.Head
-			d.wake(r)
 		}
 	}
+}
+
+// restart ends the goroutine of a receiver, and what that has read with it. Another one
+// continues where the receiver is. Requires d.mu.
+func (d *Dispatcher) restart(r *receiver, head int64) {
+	d.remove(r)
+	again := &receiver{key: r.key, session: r.session, acked: r.acked, head: head}
+	d.add(again)
+	d.wake(again)
 }
 
 // erased drops what goroutines hold of sessions whose events were erased: from now on they
@@ -99,10 +111,7 @@ func (d *Dispatcher) erased(_ context.Context, session string, forks []string) e
 		}
 	}
 	for _, r := range found {
-		d.remove(r)
-		again := &receiver{key: r.key, session: r.session, acked: r.acked, head: r.head}
-		d.add(again)
-		d.wake(again)
+		d.restart(r, r.head)
 	}
 	return nil
 }

@@ -51,6 +51,8 @@ func (d *Dispatcher) Check(c *Config) error {
 	switch {
 	case len(c.ID) > maxID || strings.Trim(c.ID, idCharacters) != "":
 		return bad("the id of the push notification config has more than %d bytes, or other characters than letters, digits and - _ . : @ ~", maxID)
+	case c.ID == "." || c.ID == "..": // no URL can have it as the end of its path
+		return bad("the id of the push notification config is %q", c.ID).WithHint("choose another one, or none")
 	case !isValue(c.Token, maxSecret):
 		return bad("the token of the push notification config has more than %d bytes, or characters that no header can have", maxSecret)
 	case c.Auth == nil:
