@@ -33,18 +33,22 @@ class Outbox:
     """Sends events in the background, in their order, as a producer.
 
     ``alive`` is called after that many seconds without an event and returns an event to send.
-    ``explain`` turns the error that ends the outbox into the one that callers get.
+    ``explain`` turns the error that ends the outbox into the one that callers get, and
+    ``on_fail`` is called with that one, once.
     """
 
     def __init__(
         self, producer: Producer, alive_after: float, alive: Callable[[], dict[str, Any]],
-        explain: Callable[[TapedeckError], TapedeckError],
+        explain: Callable[[TapedeckError], TapedeckError], on_fail: Callable[[TapedeckError], None],
     ) -> None:
-        self._producer, self._alive_after, self._alive, self._explain = producer, alive_after, alive, explain
+        self._producer, self._alive_after, self._alive = producer, alive_after, alive
+        self._explain, self._on_fail = explain, on_fail
         self._change = threading.Condition()
         self._queue: deque[tuple[bytes | _Delta, int]] = deque()
         self._bytes = 0
         self._sending = False
+        self._sent = 0.0  # when the newest batch was taken
+        self._hurry = 0  # how many callers wait in flush
         self._closed = False
         self._scope = Scope()
         self.error: TapedeckError | None = None
@@ -88,18 +92,25 @@ class Outbox:
     def flush(self) -> None:
         """Waits until everything is durable."""
         with self._change:
-            self._change.wait_for(lambda: self._stopped() or not self._queue and not self._sending)
+            self._hurry += 1
+            self._change.notify_all()
+            try:
+                self._change.wait_for(lambda: self._stopped() or not self._queue and not self._sending)
+            finally:
+                self._hurry -= 1
             if self.error is not None:
                 raise self.error
 
     def fail(self, error: TapedeckError) -> None:
         """Ends the outbox: what has not been sent is dropped, and callers get the error."""
         with self._change:
-            if self.error is None:
-                self.error = error
+            if self.error is not None:
+                return
+            self.error = error
             self._queue.clear()
             self._bytes = 0
             self._change.notify_all()
+        self._on_fail(error)
 
     def close(self) -> None:
         """Ends the thread. What has not been sent is dropped."""
@@ -111,29 +122,30 @@ class Outbox:
 
     def _run(self) -> None:
         current_scope.set(self._scope)
-        sent = 0.0
-        while True:
-            with self._change:
-                if not self._change.wait_for(lambda: self._stopped() or self._queue, self._alive_after):
-                    self._queue.append((encode(self._alive()), 0))
-                wait = sent + PACE - time.monotonic()
-                if wait > 0 and not self.full():
-                    self._change.wait_for(lambda: self._stopped() or self.full(), wait)
-                if self._stopped():
-                    return
-                batch = self._take()
-            try:
+        try:
+            while batch := self._next():
                 self._producer.append_encoded(b"[" + b",".join(batch) + b"]")
-            except TapedeckError as e:
+        except TapedeckError as e:
+            if not self._closed:
                 self.fail(self._explain(e))
-                return
-            except BaseException as e:
-                self.fail(TapedeckError("internal", f"an append failed: {e!r}"))
-                raise
-            sent = time.monotonic()
-            with self._change:
-                self._sending = False
-                self._change.notify_all()
+        except BaseException as e:
+            self.fail(TapedeckError("internal", f"an append failed: {e!r}"))
+            raise
+
+    def _next(self) -> list[bytes]:
+        """Waits for the next batch; it is empty if the outbox has ended."""
+        with self._change:
+            self._sending = False
+            self._change.notify_all()
+            if not self._change.wait_for(lambda: self._stopped() or self._queue, self._alive_after):
+                self._queue.append((encode(self._alive()), 0))
+            wait = self._sent + PACE - time.monotonic()
+            if wait > 0 and not self.full():
+                self._change.wait_for(lambda: self._stopped() or self._hurry or self.full(), wait)
+            if self._stopped():
+                return []
+            self._sent = time.monotonic()
+            return self._take()
 
     def _take(self) -> list[bytes]:
         batch: list[bytes] = []

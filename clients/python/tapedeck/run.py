@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 from .errors import Cancelled, TapedeckError
 from .outbox import Outbox
 from .producer import Producer
+from .transport import encode
 from .types import Event
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ class Run:
         first.append(self._event("RUN_STARTED", data))
         done = self._producer.append(*first)
         self.offset = done.get("first", done["head"] - len(first))
-        self._box = Outbox(self._producer, self._alive, self._alive_event, self._explain)
+        self._box = Outbox(self._producer, self._alive, self._alive_event, self._explain, self._failed)
         self._follower = self.session.follow(
             self.offset, until="terminal", invocation=self.invocation, type=[*_TERMINAL, "permission.answered"], give_up=None)
         threading.Thread(target=self._watch, name="tapedeck-watch", daemon=True).start()
@@ -239,12 +240,15 @@ class Run:
         self.event("usage.reported", {k: v for k, v in members.items() if v is not None})
 
     def event(self, type: str, data: Mapping[str, Any]) -> None:
-        """Records any other event of docs/events.md, or one of your own type, such as ``acme.note``."""
+        """Records any other event of docs/events.md, or one of your own type, such as ``acme.note``.
+        When it returns, the event is durable. An event that the server refuses is an error here,
+        and the run continues."""
         if type in _TERMINAL:
             raise TapedeckError("invalid", f"{type} ends the run", "leave the block, or call finish or fail")
         with self._lock:
             self._check()
-            self._put(type, data)
+            self._outbox().flush()
+            self._producer.append(self._event(type, data))
 
     def ask(
         self, message: str, options: Iterable[tuple[str, str, str]] = ALLOW_OR_REJECT, *, tool_call: str | None = None,
@@ -263,7 +267,6 @@ class Run:
         if action:
             data["action"] = dict(action)
         self.event("permission.requested", data)
-        self._outbox().flush()
         with self._answered:
             self._answered.wait_for(lambda: id in self._answers or self._outbox().error is not None, timeout)
         self._check()
@@ -296,13 +299,14 @@ class Run:
             "metadata": {"tapedeck": {"resumable": True}}}, "cancelled")
 
     def _end(self, type: str, data: dict[str, Any], status: str) -> None:
+        encode(data)  # an error here leaves the run open
+        with self._lock:
+            self._check()
+            self._ending = True  # before the event, because the follower hears it, too
+            for at in list(self._open):
+                self._end_stream(*at)
+            self._put(type, data)
         try:
-            with self._lock:
-                self._check()
-                for at in list(self._open):
-                    self._end_stream(*at)
-                self._put(type, data)
-                self._ending = True
             self._outbox().flush()
             self.status = status
         finally:
@@ -349,13 +353,9 @@ class Run:
             with self._answered:
                 self._answers[str(event.data.get("id"))] = event.data.get("option")
                 self._answered.notify_all()
-        elif event.type in _TERMINAL:
-            with self._lock:
-                if self._ending:
-                    return  # the answer to the append says how it ended
-                error = self._ended_by(event)
-            self._outbox().fail(error)
-            self._report_cancel(error)
+        elif event.type in _TERMINAL and not self._ending:
+            # While it ends, the answer to the append says who was first.
+            self._outbox().fail(self._ended_by(event))
 
     def _ended_by(self, event: Event) -> TapedeckError:
         """Records that somebody else has ended the run, and returns the error of later calls."""
@@ -371,26 +371,24 @@ class Run:
     def _explain(self, error: TapedeckError) -> TapedeckError:
         """Returns why an append was refused: usually the run has ended."""
         if error.kind != "conflict":
-            self.status = "failed"
+            self.status = "interrupted"
             return error
         try:
             for event in self.session.events(self.offset, invocation=self.invocation, type=_TERMINAL):
-                error = self._ended_by(event)
-                self._report_cancel(error)
+                if event.type in _TERMINAL:  # events of the session pass every filter
+                    return self._ended_by(event)
         except TapedeckError as e:
             error.add_note(f"tapedeck: why it was refused cannot be read: {e}")
+        self.status = "interrupted"
         return error
 
-    def _report_cancel(self, error: TapedeckError) -> None:
+    def _failed(self, error: TapedeckError) -> None:
+        # It must not wait for the lock: a caller that holds it may wait for the outbox.
+        if isinstance(error, Cancelled):
+            self._cancelled.set()
         with self._answered:
             self._answered.notify_all()
-        if not isinstance(error, Cancelled):
-            return
-        with self._lock:
-            if self._cancelled.is_set():
-                return
-            self._cancelled.set()
-        if self._on_cancel is not None:
+        if isinstance(error, Cancelled) and self._on_cancel is not None:
             try:
                 self._on_cancel()
             except Exception:
