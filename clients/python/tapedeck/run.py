@@ -70,7 +70,7 @@ class Run:
         self._on_cancel, self._alive = on_cancel, alive
         self._producer = Producer(session, give_up=give_up)
         self._cancelled = threading.Event()
-        self._lock = threading.RLock()
+        self.lock = threading.RLock()
         self._turn = 0
         self._open: dict[tuple[str, str], str] = {}  # kind and key to the id of an open message
         self._message = ""  # the newest text message of the turn
@@ -131,7 +131,7 @@ class Run:
 
     def end_message(self) -> None:
         """Ends the open message. The next text opens another one."""
-        with self._lock:
+        with self.lock:
             self._check()
             self._end_messages()
 
@@ -140,7 +140,7 @@ class Run:
         program with several open messages names each with a key of its own."""
         if not isinstance(delta, str):
             raise TapedeckError("invalid", f"a text is a string, not {type(delta).__name__}")
-        with self._lock:
+        with self.lock:
             self._check()
             if not key:
                 self._end_messages(except_for=(kind, key))
@@ -162,7 +162,7 @@ class Run:
 
     def end_stream(self, kind: str, key: str) -> None:
         """Ends the message of that kind and key, if it is open."""
-        with self._lock:
+        with self.lock:
             self._check()
             self._end_stream(kind, key)
 
@@ -185,7 +185,7 @@ class Run:
     def next_turn(self) -> None:
         """Begins the next model call: later events have its number, from 1. An agent that does not
         call it records no turns."""
-        with self._lock:
+        with self.lock:
             self._check()
             self._end_messages()
             self._turn += 1
@@ -197,7 +197,7 @@ class Run:
 
     def begin_tool(self, id: str, name: str) -> None:
         """Begins a tool call whose arguments follow in pieces. :meth:`tool` is the simple way."""
-        with self._lock:
+        with self.lock:
             self._check()
             self._end_messages()
             data = {"toolCallId": id, "toolCallName": name}
@@ -208,13 +208,13 @@ class Run:
 
     def tool_arguments(self, id: str, delta: str) -> None:
         """Adds a piece of the arguments of a tool call."""
-        with self._lock:
+        with self.lock:
             self._check()
             self._put_delta(("TOOL_CALL_ARGS", id), self._event("TOOL_CALL_ARGS", {"toolCallId": id}), clean(delta))
 
     def tool_result(self, id: str, result: Any, *, failed: bool = False, duration_ms: int | None = None) -> None:
         """Records the result of a tool call; anything but a string is recorded as JSON."""
-        with self._lock:
+        with self.lock:
             self._check()
             self._end_stream("tool", id)
             content = clean(result) if isinstance(result, str) else "" if result is None else text_of(result)
@@ -225,6 +225,12 @@ class Run:
             if ours:
                 data["metadata"] = {"tapedeck": ours}
             self._put("TOOL_CALL_RESULT", data)
+
+    def custom(self, name: str, value: Any) -> None:
+        """Records a ``CUSTOM`` event; the name begins with that of a vendor, such as ``acme.progress``."""
+        with self.lock:
+            self._check()
+            self._put("CUSTOM", {"name": clean(name), "value": value})
 
     def plan(self, entries: Iterable[tuple[str, str]]) -> None:
         """Replaces the plan: pairs of a step and its status (``pending``, ``in_progress``, ``completed``)."""
@@ -245,7 +251,7 @@ class Run:
         and the run continues."""
         if type in _TERMINAL:
             raise TapedeckError("invalid", f"{type} ends the run", "leave the block, or call finish or fail")
-        with self._lock:
+        with self.lock:
             self._check()
             self._outbox().flush()
             self._producer.append(self._event(type, data))
@@ -268,8 +274,9 @@ class Run:
             data["action"] = dict(action)
         self.event("permission.requested", data)
         with self._answered:
-            self._answered.wait_for(lambda: id in self._answers or self._outbox().error is not None, timeout)
-        self._check()
+            self._answered.wait_for(lambda: id in self._answers or self._ending or self._outbox().error is not None, timeout)
+        if id not in self._answers:
+            self._check()
         return self._answers.get(id)
 
     def flush(self) -> None:
@@ -300,7 +307,7 @@ class Run:
 
     def _end(self, type: str, data: dict[str, Any], status: str) -> None:
         encode(data)  # an error here leaves the run open
-        with self._lock:
+        with self.lock:
             self._check()
             self._ending = True  # before the event, because the follower hears it, too
             for at in list(self._open):
@@ -337,6 +344,8 @@ class Run:
         """Ends the threads."""
         self._follower.close()
         self._outbox().close()
+        with self._answered:
+            self._answered.notify_all()
 
     # What others do.
 
