@@ -7,6 +7,7 @@ Pydantic AI does. The browser gets the stream unchanged and without a delay.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -28,7 +29,6 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 MAX_BODY = 10 << 20  # bytes of a request that are read for its messages
 MAX_FRAME = 16 << 20  # bytes of one chunk
-GRACE = 5.0  # seconds that the application has to end after a cancel
 
 
 def chat_id(scope: Scope, body: dict[str, Any]) -> str | None:
@@ -49,7 +49,7 @@ class Record:
 
     If the browser disconnects, the application does not hear it, and the recording continues to
     the end. If a user cancels the run on any screen, the application gets ``http.disconnect``, and
-    after five seconds its task is cancelled. An error of the recording does not change the
+    after ``grace`` seconds its task is cancelled. An error of the recording does not change the
     answer: it is logged, and ``on_error`` is called with it.
     """
 
@@ -57,11 +57,11 @@ class Record:
         self, app: App, client: Client | AsyncClient, *, agent: str | None = None, owner: str | None = None,
         actor: str | None = None, thread: str | None = None,
         session: Callable[[Scope, dict[str, Any]], str | None] = chat_id,
-        on_error: Callable[[Exception], None] | None = None,
+        on_error: Callable[[Exception], None] | None = None, grace: float = 5.0,
     ) -> None:
         self.app = app
         self.client = client.sync if isinstance(client, AsyncClient) else client
-        self.session, self.owner, self.on_error = session, owner, on_error
+        self.session, self.owner, self.on_error, self.grace = session, owner, on_error, grace
         self.options = {"agent": agent, "actor": actor, "thread": thread}
         self._working: set[asyncio.Task[None]] = set()  # the loop itself keeps tasks only weakly
 
@@ -107,48 +107,49 @@ class _Exchange:
         return self._pieces is not None
 
     async def work(self) -> None:
-        recording: asyncio.Task[None] | None = None
         app = asyncio.create_task(self._record.app(self._scope, self._hear, self._say))
+        decided = asyncio.create_task(self._decided.wait())
+        recording: asyncio.Task[None] | None = None
         try:
-            await asyncio.wait([app, (decided := asyncio.create_task(self._decided.wait()))], return_when=asyncio.FIRST_COMPLETED)
-            decided.cancel()
+            await asyncio.wait([app, decided], return_when=asyncio.FIRST_COMPLETED)
             if self._pieces is not None:
                 recording = asyncio.create_task(self._keep(self._pieces))
-                await self._ended(app)
-            await app
-        except asyncio.CancelledError:
-            if not self._stop.is_set() or not app.done():
-                app.cancel()
-                raise
-        except BaseException as e:
-            self._error = str(e) or type(e).__name__
-            raise
+                await self._stopped(app)
+            await asyncio.wait([app])
         finally:
-            self._decided.set()
+            app.cancel()  # if this task was cancelled
+            decided.cancel()
             if self._incoming is not None:
                 self._incoming.cancel()
-            if self._pieces is not None:
-                self._pieces.put_nowait(None)
-        await self._finish(recording)
-
-    async def _ended(self, app: asyncio.Task[None]) -> None:
-        """Waits until the application has ended. After a cancel it has a moment for it."""
-        stop = asyncio.create_task(self._stop.wait())
-        await asyncio.wait([app, stop], return_when=asyncio.FIRST_COMPLETED)
-        stop.cancel()
-        if not app.done():
-            await asyncio.wait([app], timeout=GRACE)
-            app.cancel()
-
-    async def _finish(self, recording: asyncio.Task[None] | None) -> None:
-        if self._stop.is_set() and not self._whole and not self._gone:
-            end = b'data: {"type":"abort"}\n\ndata: [DONE]\n\n'
-            try:
-                await self._send({"type": "http.response.body", "body": end, "more_body": False})
-            except Exception:
-                pass  # the browser has disconnected
+        error = asyncio.CancelledError() if app.cancelled() else app.exception()
+        if error is not None:
+            self._error = str(error) or type(error).__name__
+        if self._pieces is not None:
+            self._pieces.put_nowait(None)
+        await self._say_abort()
         if recording is not None:
             await recording
+        if error is not None and not (app.cancelled() and self._stop.is_set()):
+            raise error
+
+    async def _stopped(self, app: asyncio.Task[None]) -> None:
+        """Waits for the end of the application. After a cancel it has a moment for it."""
+        stop = asyncio.create_task(self._stop.wait())
+        try:
+            await asyncio.wait([app, stop], return_when=asyncio.FIRST_COMPLETED)
+            if not app.done():
+                await asyncio.wait([app], timeout=self._record.grace)
+        finally:
+            stop.cancel()
+        app.cancel()
+
+    async def _say_abort(self) -> None:
+        """Ends the browser's stream if a cancel has ended the application in the middle of it."""
+        if not self._stop.is_set() or self._whole or self._gone:
+            return
+        end = b'data: {"type":"abort"}\n\ndata: [DONE]\n\n'
+        with contextlib.suppress(Exception):  # the browser may have disconnected
+            await self._send({"type": "http.response.body", "body": end, "more_body": False})
 
     async def _hear(self) -> Message:
         """The application's receive."""
@@ -158,8 +159,10 @@ class _Exchange:
             if self._incoming is None:
                 self._incoming = asyncio.ensure_future(self._receive())
             stop = asyncio.create_task(self._stop.wait())
-            await asyncio.wait([self._incoming, stop], return_when=asyncio.FIRST_COMPLETED)
-            stop.cancel()
+            try:
+                await asyncio.wait([self._incoming, stop], return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                stop.cancel()
             if self._incoming.done():
                 message, self._incoming = self._incoming.result(), None
                 if message["type"] != "http.disconnect":

@@ -118,10 +118,11 @@ class Answered(TypedDict):
 
 class Rewound(TypedDict):
     session_id: str
+    offset: int
     to_offset: int
     status: str
+    thread: NotRequired[str]
     marker: NotRequired[str]
-    offset: NotRequired[int]
     cancelled: NotRequired[list[str]]
     undoes: NotRequired[str]
 
