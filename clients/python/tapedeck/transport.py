@@ -74,6 +74,7 @@ class _Timed(io.RawIOBase):
         self.sock = sock
         self.deadline = deadline
         self.idle: float | None = None
+        self.ended = False  # the server has closed the connection
 
     def readable(self) -> bool:
         return True
@@ -83,7 +84,9 @@ class _Timed(io.RawIOBase):
         if left <= 0:
             raise TimeoutError
         self.sock.settimeout(left)
-        return self.sock.recv_into(buffer)
+        n = self.sock.recv_into(buffer)
+        self.ended = n == 0
+        return n
 
 
 class _Response(http.client.HTTPResponse):
@@ -264,7 +267,10 @@ class Transport:
             conn.http.sock.settimeout(max(0.001, deadline - time.monotonic()))
             conn.http.response_class = functools.partial(_Response, deadline)  # type: ignore[assignment]
             conn.http.request(method, target, body=body, headers=dict(headers))
-            return conn.http.getresponse()  # type: ignore[return-value]
+            resp: _Response = conn.http.getresponse()  # type: ignore[assignment]
+            if resp.timed.ended:  # http.client takes a head that was cut off for a whole one
+                raise ConnectionError("the head of the answer is incomplete")
+            return resp
         except TimeoutError as e:
             raise TapedeckError(
                 "unavailable", f"the server at {self.base} did not answer in time; it is not known whether it did what was asked",

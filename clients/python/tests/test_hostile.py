@@ -44,7 +44,7 @@ class HostileAnswers(unittest.TestCase):
 
     def test_answers_that_are_cut_off(self) -> None:
         for data in (
-            b"", b"HTTP/1.1 200", b"garbage\r\n\r\n", answer("200 OK", "application/json", b'{"id":', length=100),
+            b"", b"HTTP/1.1 200", b"HTTP/1.1 200 OK\r\nContent-Type: application/js", b"garbage\r\n\r\n", answer("200 OK", "application/json", b'{"id":', length=100),
             b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{}",
             b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n{}",
             b"HTTP/1.1 200 OK\r\n" + b"X: " + b"y" * 100_000, b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 200 + b"\r\n",
