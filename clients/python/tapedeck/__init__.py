@@ -9,8 +9,9 @@ from .client import Client
 from .errors import Cancelled, TapedeckError
 from .follow import Follower
 from .producer import Producer
-from .run import Run, ToolCall
+from .run import Run
 from .session import Session
+from .tool import ToolCall
 from .types import Event
 
 __all__ = ["Cancelled", "Client", "Event", "Follower", "Producer", "Run", "Session", "TapedeckError", "ToolCall"]

@@ -19,8 +19,9 @@ from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 from .client import Client
 from .errors import Cancelled, TapedeckError
 from .producer import Producer
-from .run import ALLOW_OR_REJECT, Run, ToolCall
+from .run import ALLOW_OR_REJECT, Run
 from .session import Session
+from .tool import ToolCall
 from .transport import Scope, current_scope
 from .types import Event, SessionInfo
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from .run import Run, clean, text_of
+from .run import Run
+from .tool import clean, text_of
 
 
 class Recorder:

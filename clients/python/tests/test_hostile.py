@@ -1,5 +1,6 @@
 """Answers that no server should give."""
 
+import re
 import socket
 import threading
 import time
@@ -104,3 +105,27 @@ class HostileAnswers(unittest.TestCase):
         client.session("x").info()
         client.session("x").info()  # is a question, so it is asked again on a new connection
         self.assertEqual(server.connections, 3)
+
+    def test_a_producer_repeats_the_append_without_an_answer(self) -> None:
+        ok = b'{"head":1,"first":0,"last":0}'
+        sent = []
+
+        def handler(sock, head, n):  # type: ignore[no-untyped-def]
+            body = head.partition(b"\r\n\r\n")[2]
+            while len(body) < int(re.search(rb"Content-Length: (\d+)", head)[1]):
+                body += sock.recv(65536)
+            sent.append((int(re.search(rb"Producer-Seq: (\d+)", head)[1]), re.findall(rb"If-Match: (\d+)", head), body))
+            if n >= 2:
+                sock.sendall(answer("200 OK", "application/json", ok))
+
+        server = Hostile(handler)
+        self.addCleanup(server.stop)
+        client = Client(server.url, timeout=2)
+        self.addCleanup(client.close)
+        p = client.session("x").producer(give_up=0.15)
+        with self.assertRaises(TapedeckError) as e:
+            p.append({"type": "a"}, expect=7)
+        self.assertEqual(e.exception.kind, "unavailable")
+        p.append({"type": "b"})
+        one = (0, [b"7"], b'[{"type":"a"}]')
+        self.assertEqual(sent, [one, one, one, (1, [], b'[{"type":"b"}]')])
