@@ -107,7 +107,7 @@ class _Exchange:
         return self._pieces is not None
 
     async def work(self) -> None:
-        app = asyncio.create_task(self._record.app(self._scope, self._hear, self._say))
+        app = asyncio.ensure_future(self._record.app(self._scope, self._hear, self._say))
         decided = asyncio.create_task(self._decided.wait())
         recording: asyncio.Task[None] | None = None
         try:
@@ -132,7 +132,7 @@ class _Exchange:
         if error is not None and not (app.cancelled() and self._stop.is_set()):
             raise error
 
-    async def _stopped(self, app: asyncio.Task[None]) -> None:
+    async def _stopped(self, app: asyncio.Future[None]) -> None:
         """Waits for the end of the application. After a cancel it has a moment for it."""
         stop = asyncio.create_task(self._stop.wait())
         try:

@@ -97,7 +97,7 @@ class _Response(http.client.HTTPResponse):
         self.fp = io.BufferedReader(self.timed, PIECE)
 
     def _close_conn(self) -> None:
-        super()._close_conn()
+        super()._close_conn()  # type: ignore[misc]  # it is not in the stubs
         self._keep.close()
 
 
@@ -257,14 +257,14 @@ class Transport:
         try:
             if conn.http.sock is None:
                 conn.http.connect()
-                conn.http.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         except (OSError, http.client.HTTPException) as e:
             raise TapedeckError(
                 "unavailable", f"the server at {self.base} cannot be reached: {e}", "is it running? start it with: tapedeck serve") from e
+        sock: socket.socket = conn.http.sock
         if scope is not None:
-            scope.hold(conn.http.sock)
+            scope.hold(sock)
         try:
-            conn.http.sock.settimeout(max(0.001, deadline - time.monotonic()))
+            sock.settimeout(max(0.001, deadline - time.monotonic()))
             conn.http.response_class = functools.partial(_Response, deadline)  # type: ignore[assignment]
             conn.http.request(method, target, body=body, headers=dict(headers))
             resp: _Response = conn.http.getresponse()  # type: ignore[assignment]

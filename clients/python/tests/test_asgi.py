@@ -110,15 +110,29 @@ class Asgi(unittest.IsolatedAsyncioTestCase):
         self.assertEqual([e.data["name"] for e in s.events(type="CUSTOM")], ["ai-sdk.data-weather", "ai-sdk.text-delta"])
 
     async def test_a_browser_that_disconnects(self) -> None:
-        data = stream(CHUNKS)
+        """The application stops when it hears of a disconnect, as Starlette's do."""
         browser = Browser("chat-2")
+        heard = []
 
-        async def leave(receive) -> None:  # type: ignore[no-untyped-def]
-            browser.disconnected.set()
+        async def app(scope, receive, send):  # type: ignore[no-untyped-def]
+            await read_body(receive)
+            listener = asyncio.create_task(receive())
+            await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
+            for chunk in CHUNKS:
+                await send({"type": "http.response.body", "body": stream([chunk])[:-len(stream([]))], "more_body": True})
+                if chunk == CHUNKS[3]:
+                    browser.disconnected.set()
+                await asyncio.sleep(0.01)  # the pace of a model
+                if listener.done():
+                    heard.append(listener.result()["type"])
+                    return
+            listener.cancel()
+            await send({"type": "http.response.body", "body": stream([]), "more_body": False})
 
-        pieces = [data[i:i + 50] for i in range(0, len(data), 50)]
-        await browser.call(self.record(app_of(pieces, before_last=leave)))
-        self.assertEqual(self.client.session("chat-2").info()["status"], "complete")
+        await browser.call(self.record(app))
+        s = self.client.session("chat-2")
+        self.assertEqual((heard, s.info()["status"], self.errors), ([], "complete", []))
+        self.assertEqual([m["text"] for m in s.snapshot()["messages"] if m["role"] == "assistant"], ["Hello"])
 
     async def test_a_server_that_cancels_the_request(self) -> None:
         browser = Browser("chat-3")

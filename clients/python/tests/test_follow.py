@@ -127,13 +127,15 @@ class Cut(unittest.TestCase):
         def handler(sock, _head, n):  # type: ignore[no-untyped-def]
             sock.sendall(STREAM + frame(n))
             if n < 2:
-                released.wait(10)
+                released.wait()
             else:
                 sock.sendall(b"event: end\ndata: {}\n\n")
 
-        server, f = self.follow(handler, stall=0.2)
+        errors: list[str] = []
+        server, f = self.follow(handler, stall=0.2, on_reconnect=lambda attempt, error: errors.append(error.message))
         self.assertEqual([e.offset for e in f], [0, 1, 2])
         self.assertEqual(server.connections, 3)
+        self.assertTrue(all("took too long" in e for e in errors), errors)
 
     def test_heartbeats_keep_a_stream(self) -> None:
         def handler(sock, _head, n):  # type: ignore[no-untyped-def]
