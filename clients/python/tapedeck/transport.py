@@ -260,7 +260,7 @@ class Transport:
         except (OSError, http.client.HTTPException) as e:
             raise TapedeckError(
                 "unavailable", f"the server at {self.base} cannot be reached: {e}", "is it running? start it with: tapedeck serve") from e
-        sock: socket.socket = conn.http.sock
+        sock: socket.socket = conn.http.sock  # type: ignore[assignment]  # it is connected
         if scope is not None:
             scope.hold(sock)
         try:
