@@ -4,7 +4,7 @@ BIN     := bin/tapedeck
 GOFILES := $(shell git ls-files '*.go' 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race vet lint conformance copilotkit crash stress real-agents bench fuzz docs api ui ui-check ui-e2e clean
+.PHONY: help build test race vet lint python conformance copilotkit crash stress real-agents bench fuzz docs api ui ui-check ui-e2e clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,6 +39,9 @@ conformance: build ## run the official Durable Streams suite, the official clien
 	cd conformance/a2a && npm ci --no-audit --no-fund --silent && node run.mjs --binary $(abspath $(BIN))
 	TAPEDECK_BIN=$(abspath $(BIN)) $(GO) test ./test/a2a -count=1
 	cd conformance/agui && npm ci --no-audit --no-fund --silent && node run.mjs --binary $(abspath $(BIN))
+
+python: build ## test the Python client with the real program (needs Python 3.11, installs nothing)
+	cd clients/python && TAPEDECK_BIN=$(abspath $(BIN)) PYTHONDONTWRITEBYTECODE=1 python3 -W error::SyntaxWarning -m unittest
 
 copilotkit: build ## test CopilotKit's React chat in a real browser (pinned npm packages, 530 MB; needs Node 20, npm and chromium)
 	cd conformance/copilotkit && npm ci --ignore-scripts --no-audit --no-fund --silent && node run.mjs --binary $(abspath $(BIN))

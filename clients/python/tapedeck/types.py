@@ -1,0 +1,207 @@
+"""What the server answers, as in docs/http.md.
+
+A newer server may send more members than these. Members that have no value are absent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NotRequired, TypedDict
+
+from .errors import MalformedError
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One immutable record of a session; docs/events.md has all types.
+
+    An event to append needs a type, and the data that its type requires. ``offset`` is -1, and
+    the other members that are not set are empty. ``turn`` is the number of the model call, 0 if
+    there is none.
+    """
+
+    type: str
+    data: dict[str, Any] = field(default_factory=dict)
+    thread: str = ""
+    invocation: str = ""
+    instance: str = ""
+    turn: int = 0
+    actor: str = ""
+    channel: str = ""
+    timestamp: str = ""
+    offset: int = -1
+
+    def to_dict(self) -> dict[str, Any]:
+        """The event as it is sent: without what the server sets, and without what is not set."""
+        out: dict[str, Any] = {"type": self.type}
+        for name in ("thread", "invocation", "instance", "turn", "actor"):
+            if value := getattr(self, name):
+                out[name] = value
+        if self.data:
+            out["data"] = self.data
+        return out
+
+
+_STRINGS = ("type", "thread", "invocation", "instance", "actor", "channel", "timestamp")
+
+
+def event_of(value: Any, offset: int | None = None) -> Event:
+    """Returns an event that a server sent. Anything else is an error."""
+    if isinstance(value, dict):
+        at = value.get("offset", offset)
+        known: dict[str, Any] = {n: value[n] for n in _STRINGS if n in value}
+        data, turn = value.get("data", {}), value.get("turn", 0)
+        if all(isinstance(s, str) for s in known.values()) and known.get("type") and isinstance(data, dict) \
+                and type(turn) is int and type(at) is int and at >= 0 and offset in (None, at):
+            return Event(data=data, turn=turn, offset=at, **known)
+    raise MalformedError("the server sent something that is not an event")
+
+
+class OpenRun(TypedDict):
+    invocation: str
+    thread: str
+    offset: int
+    started_at: str
+    owner: NotRequired[str]
+    parent: NotRequired[str]
+
+
+class SessionInfo(TypedDict):
+    id: str
+    kind: str
+    created_at: str
+    updated_at: str
+    head: int
+    title: NotRequired[str]
+    owner: NotRequired[str]
+    agent: NotRequired[str]
+    labels: NotRequired[dict[str, str]]
+    status: NotRequired[str]
+    runs: NotRequired[list[OpenRun]]
+    resumable: NotRequired[bool]
+    closed: NotRequired[bool]
+    parent: NotRequired[str]
+    fork_at: NotRequired[int]
+    copy: NotRequired[bool]
+    content_type: NotRequired[str]
+    expires_at: NotRequired[str]
+
+
+class Appended(TypedDict):
+    head: int
+    first: NotRequired[int]
+    last: NotRequired[int]
+    duplicate: NotRequired[bool]
+
+
+class Started(TypedDict):
+    session_id: str
+    invocation_id: str
+    status: str
+    offset: int
+    repeated: NotRequired[bool]
+
+
+class CancelledRun(TypedDict):
+    session_id: str
+    invocation_id: str
+    status: str
+    offset: int
+    resumable: bool
+
+
+class Answered(TypedDict):
+    permission: str
+    option: str
+    offset: int
+
+
+class Rewound(TypedDict):
+    session_id: str
+    offset: int
+    to_offset: int
+    status: str
+    thread: NotRequired[str]
+    marker: NotRequired[str]
+    cancelled: NotRequired[list[str]]
+    undoes: NotRequired[str]
+
+
+class Erased(TypedDict):
+    session_id: str
+    offset: int
+    events: int
+    ranges: list[dict[str, int]]
+    forks: NotRequired[list[str]]
+
+
+class Snapshot(TypedDict):
+    session: dict[str, Any]
+    at: int
+    threads: list[dict[str, Any]]
+    messages: list[dict[str, Any]]
+    tool_calls: list[dict[str, Any]]
+    runs: list[dict[str, Any]]
+    state: dict[str, Any] | None
+    plan: dict[str, Any] | None
+    thread: NotRequired[str]
+    permissions: NotRequired[list[dict[str, Any]]]
+    earlier: NotRequired[int]
+    notes: NotRequired[list[dict[str, Any]]]
+    notes_left_out: NotRequired[int]
+
+
+class Context(TypedDict):
+    at: int
+    thread: str
+    messages: list[dict[str, Any]]
+    places: list[dict[str, Any]]
+    events: list[dict[str, Any]]
+    instance: NotRequired[str]
+    earlier: NotRequired[int]
+
+
+class Summary(TypedDict):
+    status: str
+    at: int
+    events: int
+    inherited_events: int
+    elapsed_ms: int
+    duration_ms: int
+    turns: int
+    model_turns: int
+    runs: dict[str, int]
+    messages: dict[str, int]
+    tokens: dict[str, int]
+    models: list[dict[str, Any]]
+    tools: list[dict[str, Any]]
+    files_modified: list[dict[str, Any]]
+    lines_added: int
+    lines_removed: int
+    final_status: NotRequired[str]
+    resumable: NotRequired[bool]
+    started_at: NotRequired[str]
+    updated_at: NotRequired[str]
+    files_left_out: NotRequired[int]
+    cost_usd: NotRequired[float]
+
+
+class SearchResult(TypedDict):
+    hits: list[dict[str, Any]]
+    next: NotRequired[str]
+    behind: NotRequired[int]
+
+
+class Agent(TypedDict):
+    name: str
+    kind: str
+    description: NotRequired[str]
+    capabilities: NotRequired[dict[str, bool]]
+    unavailable: NotRequired[str]
+
+
+class Imported(TypedDict):
+    sessions: list[str]
+    events: int
+    lines: int
+    skipped: NotRequired[list[dict[str, Any]]]

@@ -1,0 +1,211 @@
+"""Recording runs: one terminal event, whatever happens to the program, the server and the user."""
+
+import threading
+import unittest
+
+from tapedeck import Cancelled, Client, Run, Session, TapedeckError
+
+from .support import Server, ServerCase
+
+TERMINAL = ("RUN_FINISHED", "RUN_ERROR")
+
+
+def terminals(s: Session, run: Run) -> list[dict]:
+    return [e.data for e in s.events(invocation=run.invocation, type=TERMINAL)]
+
+
+def texts(s: Session, role: str = "assistant") -> list[str]:
+    return [m["text"] for m in s.snapshot()["messages"] if m["role"] == role]
+
+
+class Record(ServerCase):
+    def test_everything_is_recorded(self) -> None:
+        s = self.client.create()
+        with s.run("Plan a trip", agent="planner", actor="user:ada", model="m-1") as run:
+            run.next_turn()
+            for n in range(200):
+                run.text(f"{n} ")
+            run.thought("where?")
+            with run.tool("search", {"q": "Bern"}) as call:
+                call.result({"hits": 3})
+            with self.assertRaises(KeyError), run.tool("broken"):
+                raise KeyError("no such tool")
+            with run.tool("quiet", id="call_q"):
+                pass
+            run.plan([("Pack", "in_progress")])
+            run.usage(model="m-1", input_tokens=3, output_tokens=4)
+            run.custom("acme.progress", 0.5)
+            run.text("Done \ud800")
+            run.end_message()
+            run.text("Really")
+        self.assertEqual(run.status, "complete")
+        self.assertEqual(texts(s), ["".join(f"{n} " for n in range(200)), "Done ?", "Really"])
+        self.assertEqual(texts(s, "user"), ["Plan a trip"])
+        self.assertEqual(texts(s, "reasoning"), ["where?"])
+        calls = {c["name"]: c for c in s.snapshot()["tool_calls"]}
+        self.assertEqual((calls["search"]["input"], calls["search"]["result"]["text"]), ({"q": "Bern"}, '{"hits": 3}'))
+        self.assertEqual((calls["broken"]["status"], calls["quiet"]["status"]), ("failed", "complete"))
+        self.assertEqual(len(terminals(s, run)), 1)
+        self.assertEqual(s.summary()["tokens"]["input"], 3)
+        deltas = [e for e in s.events(type="TEXT_MESSAGE_CONTENT")]
+        self.assertLess(len(deltas), 100)  # deltas are sent in batches
+        self.assertEqual({e.actor for e in deltas}, {"agent:planner"})
+
+    def test_an_exception_fails_the_run(self) -> None:
+        s = self.client.create()
+        with self.assertRaises(ZeroDivisionError), s.run("x") as run:
+            run.text("half")
+            1 / 0
+        self.assertEqual([(t["message"], t["code"]) for t in terminals(s, run)], [("division by zero", "ZeroDivisionError")])
+        self.assertEqual((run.status, s.info()["status"]), ("failed", "failed"))
+        self.assertEqual(texts(s), ["half"])
+
+    def test_ctrl_c_cancels_the_run(self) -> None:
+        s = self.client.create()
+        with self.assertRaises(KeyboardInterrupt), s.run("x") as run:
+            raise KeyboardInterrupt
+        self.assertEqual([t["outcome"]["type"] for t in terminals(s, run)], ["cancelled"])
+        self.assertTrue(s.info()["resumable"])
+
+    def test_ends_that_are_named(self) -> None:
+        s = self.client.create()
+        with s.run("x") as run:
+            run.finish({"ok": True})
+            with self.assertRaises(TapedeckError):
+                run.text("late")
+        with s.run("x") as failed:
+            failed.fail("no money", code="budget")
+        with self.assertRaises(TapedeckError), s.run("x") as bad:
+            bad.finish(object())
+        self.assertEqual(terminals(s, run)[0]["result"], {"ok": True})
+        self.assertEqual(terminals(s, failed)[0]["code"], "budget")
+        self.assertEqual([len(terminals(s, r)) for r in (run, failed, bad)], [1, 1, 1])
+
+    def test_a_cancel_is_heard(self) -> None:
+        s = self.client.create()
+        called = threading.Event()
+        with self.assertRaises(Cancelled), s.run("x", on_cancel=called.set) as run:
+            run.text("first")
+            run.flush()
+            s.cancel(run.invocation)
+            self.assertTrue(run.wait_cancelled(10))
+            self.assertTrue(called.wait(10))
+            self.assertTrue(run.cancelled)
+            run.text("second")
+        self.assertEqual((run.status, len(terminals(s, run)), texts(s)), ("cancelled", 1, ["first"]))
+
+    def test_a_rewind_cancels_the_run(self) -> None:
+        s = self.client.create()
+        with self.assertRaises(Cancelled), s.run("x") as run:
+            s.rewind(before_invocation=run.invocation)
+        self.assertEqual(len(terminals(s, run)), 1)
+
+    def test_a_cancel_at_the_last_moment(self) -> None:
+        """The follower has not heard of the cancel; the refused append says it."""
+        s = self.client.create()
+        run = s.run("x")
+        with self.assertRaises(Cancelled), run:
+            run._follower.close()
+            s.cancel(run.invocation)
+        self.assertTrue(run.cancelled)
+        self.assertEqual(len(terminals(s, run)), 1)
+
+    def test_a_cancel_while_a_call_waits_for_space(self) -> None:
+        s = self.client.create()
+        with self.assertRaises(Cancelled), s.run("x") as run:
+            threading.Timer(0.1, s.cancel, (run.invocation,)).start()
+            while True:
+                run.text("x" * 500_000)
+        self.assertEqual(len(terminals(s, run)), 1)
+
+    def test_a_question_is_answered(self) -> None:
+        s = self.client.create()
+        with s.run("x") as run:
+            def answer() -> None:
+                for e in s.follow(run.offset, type="permission.requested"):
+                    s.answer(e.data["id"], "reject", offset=e.offset)
+                    return
+
+            t = threading.Thread(target=answer)
+            t.start()
+            self.assertEqual(run.ask("May I?"), "reject")
+            t.join()
+            self.assertIsNone(run.ask("And now?", timeout=0.05))
+            with self.assertRaises(TapedeckError):
+                run.event("a b", {})
+            run.text("I can still speak")
+        self.assertEqual(texts(s), ["I can still speak"])
+
+    def test_a_busy_thread_is_refused(self) -> None:
+        s = self.client.create()
+        with s.run("x"):
+            with self.assertRaises(TapedeckError) as e, s.run("y"):
+                pass
+            self.assertEqual(e.exception.kind, "conflict")
+            with s.run("y", thread="other") as run:
+                run.text("side by side")
+        self.assertEqual(s.info()["status"], "complete")
+
+    def test_a_deleted_session(self) -> None:
+        s = self.client.create()
+        with self.assertRaises(TapedeckError), s.run("x") as run:
+            s.delete()
+            run.flush()
+            run.text("nobody reads it")
+            run.flush()
+        self.assertFalse([t for t in threading.enumerate() if t.name == "tapedeck-outbox" and t.is_alive()])
+
+
+class Kill(unittest.TestCase):
+    def test_a_run_survives_a_kill_of_the_server(self) -> None:
+        server = Server()
+        self.addCleanup(server.stop)
+        client = Client(server.url)
+        self.addCleanup(client.close)
+        s = client.create()
+        words = [f"w{n} " for n in range(400)]
+        with s.run("x", agent="py") as run:
+            for n, word in enumerate(words):
+                run.text(word)
+                if n in (100, 300):
+                    restart = threading.Thread(target=server.restart)
+                    restart.start()
+                    run.flush()  # some of it was sent while the server was killed
+                    restart.join()
+        self.assertEqual((texts(s), run.status, len(terminals(s, run))), (["".join(words)], "complete", 1))
+
+    def test_a_server_that_stays_away(self) -> None:
+        server = Server()
+        self.addCleanup(server.stop)
+        client = Client(server.url)
+        self.addCleanup(client.close)
+        s = client.create()
+        with self.assertRaises(TapedeckError) as e, s.run("x", give_up=0.5) as run:
+            server.kill()
+            run.text("lost")
+        self.assertEqual((e.exception.kind, run.status), ("unavailable", "interrupted"))
+        server.start()
+        with self.assertRaises(ValueError) as v, s.run("y", thread="b", give_up=0.5) as run:
+            server.kill()
+            raise ValueError("mine")
+        self.assertTrue(any("was not recorded" in n for n in v.exception.__notes__))
+
+
+class Lease(ServerCase):
+    flags = ("--lease", "2s")
+
+    def test_a_silent_run_keeps_its_lease(self) -> None:
+        s = self.client.create()
+        with s.run("x", alive=0.5) as run:
+            f = s.follow(run.offset, type="CUSTOM")
+            for _ in range(8):  # four seconds: two leases
+                self.assertEqual(next(f).data["name"], "tapedeck.alive")
+            f.close()
+        self.assertEqual(run.status, "complete")
+
+    def test_a_lease_that_ends_is_heard(self) -> None:
+        s = self.client.create()
+        with self.assertRaises(TapedeckError) as e, s.run("x", alive=600) as run:
+            for _ in s.follow(run.offset, until="terminal", invocation=run.invocation):
+                pass
+        self.assertEqual((e.exception.kind, run.status, len(terminals(s, run))), ("conflict", "interrupted", 1))
