@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
@@ -309,5 +311,49 @@ func TestErrors(t *testing.T) {
 	h.server.Close()
 	if _, err := h.Session(t.Context(), "s"); tapedeck.KindOf(err) != tapedeck.Unavailable {
 		t.Errorf("a server that is closed: %v", err)
+	}
+}
+
+// TestFollowEndsAfterTheLastEvent: if the connection breaks between the terminal event and
+// the end of the stream, Follow ends. It does not wait for the next run.
+func TestFollowEndsAfterTheLastEvent(t *testing.T) {
+	h := open(t)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	started, err := h.Run(ctx, api.Task{Text: "hi", Agent: "hello"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := client.FollowOptions{PageOptions: client.PageOptions{From: started.Offset}, Until: true}
+	for _, err := range h.Follow(ctx, started.Session, o) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	resp, err := http.Get(h.server.URL + "/api/v1/sessions/" + started.Session + "/stream?until=terminal&fromOffset=" + fmt.Sprint(started.Offset))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	whole, err := io.ReadAll(resp.Body)
+	end := strings.Index(string(whole), "event: end")
+	if err != nil || end < 0 {
+		t.Fatalf("%v\n%s", err, whole)
+	}
+	h.budget.Store(int64(end))
+	last, cuts := "", 0
+	o.OnReconnect = func(int, error) { cuts++; h.budget.Store(0) }
+	for r, err := range h.Follow(ctx, started.Session, o) {
+		if err != nil {
+			t.Fatalf("after %s: %v", last, err)
+		}
+		e, err := r.Event()
+		if err != nil {
+			t.Fatal(err)
+		}
+		last = e.Type
+	}
+	if last != tapedeck.RunFinished || cuts != 1 {
+		t.Errorf("the last event is %s, after %d cuts", last, cuts)
 	}
 }

@@ -99,6 +99,10 @@ func (f *follow) connect(ctx context.Context, yield func(tapedeck.Record, error)
 	q.Set("fromOffset", strconv.FormatInt(f.cursor, 10))
 	if f.options.Until {
 		q.Set("until", "terminal")
+		if f.cursor > f.options.From { // the connection may have broken after the terminal event: the server looks at the last one
+			q.Del("fromOffset")
+			q.Set("lastEventId", strconv.FormatInt(f.cursor-1, 10))
+		}
 	}
 	resp, err := f.client.send(ctx, http.MethodGet, sessionPath(f.session, "stream"), &request{query: q}, []string{"text/event-stream"})
 	if err != nil {
