@@ -2,6 +2,8 @@ package aisdk
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
@@ -143,3 +145,7 @@ type place struct {
 const metaKey = "tapedeck"
 
 func placed(p place) member { return encode("messageMetadata", map[string]place{metaKey: p}) }
+
+// sortedKeys returns the keys of a map in order, so that the same run always gives the
+// same chunks.
+func sortedKeys[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }

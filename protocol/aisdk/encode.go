@@ -2,7 +2,6 @@ package aisdk
 
 import (
 	"encoding/json"
-	"maps"
 	"slices"
 
 	"github.com/tapedeck/tapedeck"
@@ -183,7 +182,7 @@ func (c *encoder) endPart(key string) {
 
 // closeParts ends the parts that are open, in the order of their ids.
 func (c *encoder) closeParts() {
-	for _, key := range slices.Sorted(maps.Keys(c.parts)) {
+	for _, key := range sortedKeys(c.parts) {
 		c.endPart(key)
 	}
 }

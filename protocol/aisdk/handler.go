@@ -57,6 +57,7 @@ type Verbs interface {
 // Views are the conversations of sessions.
 type Views interface {
 	Snapshot(ctx context.Context, session string, q view.Query) (view.Snapshot, error)
+	FindInvocation(ctx context.Context, session, invocation string) (offset int64, found bool, err error)
 }
 
 type handler struct {
@@ -85,25 +86,28 @@ func New(o Options) http.Handler {
 	return h
 }
 
-// route routes requests to serve. An error is answered as text: useChat shows the body
-// of a failed request to its user, as it is.
+// route routes requests to serve.
 func (h *handler) route(method, path string, serve func(http.ResponseWriter, *http.Request) error) {
 	h.Handle(method, path, func(w http.ResponseWriter, r *http.Request) error {
-		err := serve(w, r)
-		if err == nil {
-			return nil
+		if err := serve(w, r); err != nil {
+			h.refuse(w, r, err)
 		}
-		seen, status := problem.Resolve(r, err, h.Logger)
-		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		w.Header().Set("X-Content-Type-Options", "nosniff")
-		w.Header().Set("Cache-Control", "no-store")
-		if status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests {
-			w.Header().Set("Retry-After", "1")
-		}
-		w.WriteHeader(status)
-		_, _ = w.Write([]byte(sentence(seen)))
 		return nil
 	})
+}
+
+// refuse answers with an error as text: useChat shows the body of a failed request to its
+// user, as it is.
+func (h *handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	seen, status := problem.Resolve(r, err, h.Logger)
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.Header().Set("Cache-Control", "no-store")
+	if status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests {
+		w.Header().Set("Retry-After", "1")
+	}
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(sentence(seen))) // if the client has disconnected, nobody needs it
 }
 
 // sentence returns an error as one text.

@@ -112,7 +112,7 @@ func metadataOf(r *view.Run) map[string]place {
 	if r.EndOffset != nil {
 		p.Next = *r.EndOffset + 1
 	}
-	if r.Status != tapedeck.StatusComplete {
+	if r.Status != tapedeck.StatusComplete && r.Interrupts == nil {
 		p.Status = r.Status
 	}
 	if r.Error != nil {
@@ -240,12 +240,12 @@ func partOfCall(k *view.ToolCall, run *view.Run) json.RawMessage {
 	case k.Result != nil:
 		return state(stateOutputAvailable, member{"output", outputOf(k.Result.Text)})
 	case run == nil:
-		return state(stateInputAvailable)
+	case run.Interrupts != nil:
+		if id := interruptOf(run, k.ID); id != "" {
+			return state("approval-requested", encode("approval", map[string]string{"id": id}))
+		}
 	case run.Status != tapedeck.StatusComplete:
 		return state(stateOutputError, text("errorText", unanswered))
-	}
-	if id := interruptOf(run, k.ID); id != "" {
-		return state("approval-requested", encode("approval", map[string]string{"id": id}))
 	}
 	return state(stateInputAvailable)
 }

@@ -2,7 +2,6 @@ package aisdk
 
 import (
 	"encoding/json"
-	"maps"
 	"slices"
 
 	"github.com/tapedeck/tapedeck"
@@ -89,7 +88,7 @@ func (c *encoder) answer(id, answer, failure string) {
 
 // closeCalls gathers an error for each call that nobody answers any more.
 func (c *encoder) closeCalls() {
-	for _, id := range slices.Sorted(maps.Keys(c.calls)) {
+	for _, id := range sortedKeys(c.calls) {
 		if !c.calls[id].answered {
 			c.answer(id, "", unanswered)
 		}
@@ -182,7 +181,7 @@ func (c *encoder) wait(next int64) {
 // again when it is.
 func (c *encoder) pause() {
 	c.closeParts()
-	for _, id := range slices.Sorted(maps.Keys(c.calls)) {
+	for _, id := range sortedKeys(c.calls) {
 		if !c.calls[id].whole {
 			c.input(id)
 		}
