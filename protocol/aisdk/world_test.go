@@ -147,5 +147,7 @@ func request(chat, id, text string) string {
 
 // said is a task that sends one message.
 func said(id, text string) string {
-	return fmt.Sprintf("TEXT_MESSAGE_START {\"messageId\":%[1]q}\nTEXT_MESSAGE_CONTENT {\"messageId\":%[1]q,\"delta\":%[2]q}\nTEXT_MESSAGE_END {\"messageId\":%[1]q}", id, text)
+	i, _ := json.Marshal(id)
+	t, _ := json.Marshal(text)
+	return fmt.Sprintf("TEXT_MESSAGE_START {\"messageId\":%[1]s}\nTEXT_MESSAGE_CONTENT {\"messageId\":%[1]s,\"delta\":%[2]s}\nTEXT_MESSAGE_END {\"messageId\":%[1]s}", i, t)
 }
