@@ -225,3 +225,8 @@ func anyList(parts []map[string]any) []any {
 	}
 	return list
 }
+
+func asText(v any) string {
+	b, _ := json.Marshal(v)
+	return string(b)
+}
