@@ -256,10 +256,10 @@ func (r *recorder) whole(c *recorded, raw json.RawMessage) {
 // end ends the run.
 func (r *recorder) end(c *recorded) {
 	r.close()
-	switch {
-	case c.Type == chunkError:
+	switch c.Type {
+	case chunkError:
 		r.put(payload.RunError{Message: errorText(c.ErrorText)})
-	case c.Type == chunkAbort:
+	case chunkAbort:
 		r.put(payload.RunFinished{ThreadID: tapedeck.MainThread, RunID: r.run, Outcome: &payload.Outcome{Type: payload.OutcomeCancelled}})
 	default:
 		d := payload.RunFinished{ThreadID: tapedeck.MainThread, RunID: r.run}
