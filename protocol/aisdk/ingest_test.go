@@ -105,7 +105,7 @@ func TestIngestEndsEarly(t *testing.T) {
 				if s := list.Sessions[0]; err != nil || len(s.Runs) != 0 || s.Status != test.status {
 					t.Errorf("the session is %s with the open runs %v, %v", s.Status, s.Runs, err)
 				}
-				if said := w.loaded("c")[0]["parts"]; !strings.Contains(asText(said), "Hel") {
+				if said := w.loaded("c"); !strings.Contains(asText(said), "Hel") {
 					t.Errorf("the message has %v", said)
 				}
 			})
