@@ -29,7 +29,7 @@ lint: ## run golangci-lint (its first build takes some minutes)
 	$(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run
 	cd adk && $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run
 
-conformance: build ## run the official Durable Streams suite, the official clients of MCP, A2A, AG-UI and CopilotKit, and the clients of four other designs (needs Node 20 and npm)
+conformance: build ## run the official Durable Streams suite, the official clients of MCP, A2A, AG-UI, CopilotKit and the AI SDK, and the clients of four other designs (needs Node 20 and npm)
 	cd conformance/durable && npm ci --no-audit --no-fund --silent && node run.mjs --binary $(abspath $(BIN))
 	cd conformance/mcp && npm ci --no-audit --no-fund --silent && node run.mjs --binary $(abspath $(BIN))
 	cd conformance/source000 && npm ci --no-audit --no-fund --silent && node run.mjs --binary $(abspath $(BIN))
@@ -39,6 +39,7 @@ conformance: build ## run the official Durable Streams suite, the official clien
 	cd conformance/a2a && npm ci --no-audit --no-fund --silent && node run.mjs --binary $(abspath $(BIN))
 	TAPEDECK_BIN=$(abspath $(BIN)) $(GO) test ./test/a2a -count=1
 	cd conformance/agui && npm ci --no-audit --no-fund --silent && node run.mjs --binary $(abspath $(BIN))
+	cd conformance/aisdk && npm ci --no-audit --no-fund --silent && node run.mjs --binary $(abspath $(BIN))
 
 python: build ## test the Python client with the real program (needs Python 3.11, installs nothing)
 	cd clients/python && TAPEDECK_BIN=$(abspath $(BIN)) PYTHONDONTWRITEBYTECODE=1 python3 -W error::SyntaxWarning -m unittest

@@ -38,6 +38,7 @@ import (
 	"github.com/tapedeck/tapedeck/projection"
 	"github.com/tapedeck/tapedeck/protocol/a2a"
 	"github.com/tapedeck/tapedeck/protocol/agui"
+	"github.com/tapedeck/tapedeck/protocol/aisdk"
 	"github.com/tapedeck/tapedeck/protocol/durable"
 	"github.com/tapedeck/tapedeck/protocol/durable/subscription"
 	"github.com/tapedeck/tapedeck/protocol/rest"
@@ -272,6 +273,7 @@ func (d *Deck) newHandler() http.Handler {
 		AGUI: agui.New(agui.Options{
 			Sessions: d.hub, Verbs: d.engine, Views: d.views, MaxBody: o.MaxBody, MaxEvents: o.MaxEvents, Version: o.Version, Stop: d.streams, Logger: o.Logger,
 		}),
+		AISDK:       aisdk.New(aisdk.Options{Sessions: d.hub, Verbs: d.engine, Views: d.views, MaxBody: o.MaxBody, Stop: d.streams, Logger: o.Logger}),
 		MCP:         d.newMCP(),
 		A2A:         d.a2a,
 		A2ASessions: a2a.SessionPaths,

@@ -39,6 +39,8 @@ var frontPage = template.Must(template.New("front").Parse(`<!doctype html>
   <dd>the Model Context Protocol: sessions for other agents
   <dt><code>/agui/<em>agent</em></code>, <a href="/copilotkit/info"><code>/copilotkit</code></a>
   <dd>AG-UI, and the runtime of a CopilotKit front end
+  <dt><code>/aisdk/<em>agent</em></code>
+  <dd>the UI message stream of the AI SDK, for useChat
   <dt><a href="/api/v1/agents"><code>/api/v1/agents</code></a>
   <dd>the agents that tasks can go to
 </dl>

@@ -30,6 +30,7 @@ type Options struct {
 	Durable http.Handler // Durable Streams, under /v1/stream
 	MCP     http.Handler // the Model Context Protocol, at /mcp; nil for none
 	AGUI    http.Handler // AG-UI under /agui, and for CopilotKit under /copilotkit; nil for none
+	AISDK   http.Handler // the UI message stream of the AI SDK, under /aisdk; nil for none
 	A2A     http.Handler // A2A, under /a2a and /api/a2a, and its cards; nil for none
 
 	A2ASessions []string // patterns of further requests that A2A answers: those of kagent, which are outside of /api/v1
@@ -80,6 +81,9 @@ func New(o Options) http.Handler {
 		o.mount(mux, "/agui/", o.AGUI)
 		mux.Handle("/copilotkit", o.AGUI)
 		mux.Handle("/copilotkit/", o.AGUI)
+	}
+	if o.AISDK != nil {
+		o.mount(mux, "/aisdk/", o.AISDK)
 	}
 	mux.HandleFunc("GET /healthz", o.healthz)
 	mux.HandleFunc("GET /readyz", o.readyz)

@@ -128,8 +128,8 @@ func TestEmptyIDs(t *testing.T) {
 // without.
 func TestRootsDoNotRedirect(t *testing.T) {
 	nothing := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
-	h := whole(func(o *server.Options) { o.AGUI, o.A2A, o.Task = nothing, nothing, nothing })
-	for _, path := range []string{"/a2a", "/agui", "/api", "/api/v1", "/api/a2a", "/sse"} {
+	h := whole(func(o *server.Options) { o.AGUI, o.AISDK, o.A2A, o.Task = nothing, nothing, nothing, nothing })
+	for _, path := range []string{"/a2a", "/agui", "/aisdk", "/api", "/api/v1", "/api/a2a", "/sse"} {
 		for _, method := range []string{"GET", "POST"} {
 			w := send(h, method, path)
 			if w.Code != 404 || !strings.Contains(w.Body.String(), `there is nothing at \"`+path) {

@@ -1,0 +1,243 @@
+package aisdk
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/internal/aguiwire"
+	"github.com/tapedeck/tapedeck/internal/httpapi"
+	"github.com/tapedeck/tapedeck/internal/intake"
+	"github.com/tapedeck/tapedeck/payload"
+)
+
+const (
+	maxChunk  = 8 << 20 // largest chunk of a recorded stream, in bytes
+	maxQueued = 64      // chunks that wait for a commit
+)
+
+// ingest records the stream of an agent that runs elsewhere, such as in a route of a web
+// application, while it arrives. The chunks that arrive during a commit are committed
+// together. If the body ends before the message does, the run is interrupted.
+func (h *handler) ingest(w http.ResponseWriter, r *http.Request) error {
+	id, err := chat(r)
+	if err == nil {
+		err = tapedeck.CheckID("the name of the agent", r.PathValue("agent"))
+	}
+	if err != nil {
+		return err
+	}
+	if t := mediaType(r); t != "text/event-stream" {
+		return tapedeck.Errorf(tapedeck.Unsupported, "a body of type %.100q is not understood here", t).WithHint("send Content-Type: text/event-stream")
+	}
+	intake.Open(w, r)
+	f := startFeed(w, r)
+	defer f.stop()
+	rec := newRecorder("agent:"+r.PathValue("agent"), func(run string) bool {
+		_, used, err := h.Views.FindInvocation(r.Context(), id, run)
+		return err == nil && used
+	})
+	head, err := h.record(r.Context(), id, f, rec)
+	if err == nil {
+		return httpapi.WriteJSON(w, http.StatusOK, struct {
+			MessageID string `json:"messageId"`
+			Head      int64  `json:"head"`
+		}{rec.run, head})
+	}
+	if rec.begun { // what has arrived stays, and its run must not stay open
+		_, _ = h.append(context.WithoutCancel(r.Context()), id, rec.broken())
+	}
+	h.refuse(w, r, err) // before stop, which ends the context of the request
+	return nil
+}
+
+// record appends the chunks of a body. It returns the head after them.
+func (h *handler) record(ctx context.Context, id string, f *feed, rec *recorder) (head int64, err error) {
+	for raw := range f.chunks {
+		for size := 0; raw != nil && err == nil; raw = f.next(size) {
+			size += len(raw)
+			err = rec.add(raw)
+			f.share.Give(int64(len(raw)))
+		}
+		if events := rec.take(); len(events) > 0 {
+			done, wrong := h.append(ctx, id, events)
+			if wrong != nil {
+				rec.begun = false // the run has ended without the recorder, or never began
+				return 0, wrong
+			}
+			rec.begun, head = !rec.ended, done.Head
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+	if f.err == nil && !rec.ended {
+		f.err = tapedeck.Errorf(tapedeck.Invalid, "the stream ended before its message did").WithHint("send all chunks, until finish, error or abort")
+	}
+	return head, f.err
+}
+
+// A feed reads the chunks of a body that stays open.
+type feed struct {
+	chunks chan json.RawMessage // closed at the end of the body
+	err    error                // why the body ended early; set before chunks is closed
+	share  *intake.Share        // counts what is in chunks
+	stop   func()               // returns when nothing reads the body any more
+}
+
+func startFeed(w http.ResponseWriter, r *http.Request) *feed {
+	f := &feed{chunks: make(chan json.RawMessage, maxQueued), share: intake.ShareOf(r)}
+	ctx, cancel := context.WithCancel(r.Context())
+	cut := func() { // a read that waits for the client ends
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now())
+		_ = r.Body.Close()
+	}
+	keep := context.AfterFunc(r.Context(), cut) // the server stops
+	go func() {
+		defer close(f.chunks)
+		f.err = f.read(ctx, r)
+	}()
+	f.stop = func() {
+		if cancel(); keep() && !f.ended() {
+			cut()
+		}
+		for raw := range f.chunks {
+			f.share.Give(int64(len(raw)))
+		}
+	}
+	return f
+}
+
+// ended reports whether the body was read to its end.
+func (f *feed) ended() bool {
+	select {
+	case raw, more := <-f.chunks:
+		f.share.Give(int64(len(raw)))
+		return !more
+	default:
+		return false
+	}
+}
+
+// next returns a chunk that has arrived, nil if none has or if a commit is large enough.
+func (f *feed) next(size int) json.RawMessage {
+	if size > maxChunk {
+		return nil
+	}
+	select {
+	case raw := <-f.chunks:
+		return raw
+	default:
+		return nil
+	}
+}
+
+// read reads chunks until the body or ctx ends.
+func (f *feed) read(ctx context.Context, r *http.Request) error {
+	for raw, err := range aguiwire.Frames(r.Body, maxChunk) {
+		if err != nil {
+			return notStream(err)
+		}
+		if string(raw) == "[DONE]" {
+			continue
+		}
+		if err := f.share.Take(int64(len(raw))); err != nil {
+			return err
+		}
+		select {
+		case f.chunks <- raw:
+		case <-ctx.Done():
+			f.share.Give(int64(len(raw)))
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+func notStream(err error) error {
+	if refused, _ := intake.Refused(err); refused != nil {
+		return refused
+	}
+	if errors.Is(err, context.Canceled) {
+		return err
+	}
+	return tapedeck.Errorf(tapedeck.Invalid, "the body is not an event stream, or broke off").Because(err)
+}
+
+// append appends events. If the session does not exist, it creates it first, with a title
+// from the first message of a user.
+func (h *handler) append(ctx context.Context, id string, events []tapedeck.Event) (tapedeck.Appended, error) {
+	a := tapedeck.Append{Session: id, Events: events}
+	done, err := h.Verbs.Append(ctx, a)
+	if tapedeck.KindOf(err) != tapedeck.NotFound {
+		return done, err
+	}
+	_, err = h.Verbs.Create(ctx, api.NewSession{ID: id, Title: titleOf(events)})
+	if err != nil && tapedeck.KindOf(err) != tapedeck.Conflict { // another request has created it
+		return done, err
+	}
+	return h.Verbs.Append(ctx, a)
+}
+
+// titleOf returns the first words of a user, "" if they are no title.
+func titleOf(events []tapedeck.Event) string {
+	for i := range events {
+		d, err := payload.DecodeAs[payload.MessageAdded](events[i])
+		if err != nil || d.Message.Role != payload.RoleUser {
+			continue
+		}
+		title := strings.Join(strings.Fields(d.Message.Text()), " ")
+		if r := []rune(title); len(r) > 80 {
+			title = string(r[:79]) + "…"
+		}
+		if tapedeck.CheckName("the title", title) == nil {
+			return title
+		}
+	}
+	return ""
+}
+
+// addMessages appends the new messages of a front end and starts no run: for an agent
+// that runs elsewhere, whose stream [handler.ingest] records.
+func (h *handler) addMessages(w http.ResponseWriter, r *http.Request) error {
+	id, err := chat(r)
+	in := new(input)
+	if err == nil {
+		err = h.readJSON(w, r, in)
+	}
+	if err != nil {
+		return err
+	}
+	head, now, err := h.now(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	fresh, err := in.fresh(&now)
+	if err != nil {
+		return err
+	}
+	var events []tapedeck.Event
+	for i := range fresh {
+		if err := fresh[i].Check(); err != nil {
+			return err
+		}
+		events = append(events, payload.NewEvent(payload.MessageAdded{Message: fresh[i]}))
+	}
+	at := head.Head
+	if len(events) > 0 {
+		done, err := h.append(r.Context(), id, events)
+		if err != nil {
+			return err
+		}
+		at = done.Head
+	}
+	return httpapi.WriteJSON(w, http.StatusOK, struct {
+		Added int   `json:"added"`
+		Head  int64 `json:"head"`
+	}{len(events), at})
+}

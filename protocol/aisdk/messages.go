@@ -1,0 +1,265 @@
+package aisdk
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/httpapi"
+	"github.com/tapedeck/tapedeck/payload"
+	"github.com/tapedeck/tapedeck/view"
+)
+
+// pageMessages is how many messages one question to the views asks for.
+const pageMessages = 10_000
+
+// messages answers with the conversation of a chat as UIMessages. The message of the
+// open run is not among them: resuming its stream gives all of it, and a client before
+// version 7 would add that to what it has.
+func (h *handler) messages(w http.ResponseWriter, r *http.Request) error {
+	head, err := h.find(r)
+	if h.notBegun(r, head, err) {
+		return httpapi.WriteJSON(w, http.StatusOK, []uiMessage{}) // a chat that has not begun
+	}
+	if err != nil {
+		return err
+	}
+	now, err := h.conversation(r.Context(), head.ID, head.Head)
+	if err != nil {
+		return err
+	}
+	open, _ := head.Run(tapedeck.MainThread)
+	return httpapi.WriteJSON(w, http.StatusOK, httpapi.OrEmpty(uiMessages(&now, open.Invocation)))
+}
+
+// conversation returns the whole conversation of a chat as of an offset.
+func (h *handler) conversation(ctx context.Context, id string, head int64) (view.Snapshot, error) {
+	q := view.Query{At: &head, Thread: tapedeck.MainThread, Limit: pageMessages}
+	s, err := h.Views.Snapshot(ctx, id, q)
+	if err != nil {
+		return s, err
+	}
+	for earlier := s.Earlier; earlier > 0 && len(s.Messages) > 0; {
+		q.Before = s.Messages[0].Offset
+		page, err := h.Views.Snapshot(ctx, id, q)
+		if err != nil {
+			return s, err
+		}
+		if len(page.Messages) == 0 {
+			break
+		}
+		s.Messages = append(page.Messages, s.Messages...)
+		s.Calls = append(page.Calls, s.Calls...)
+		s.Runs = append(page.Runs, s.Runs...)
+		earlier = page.Earlier
+	}
+	return s, nil
+}
+
+// A uiMessage is a UIMessage as the server writes it.
+type uiMessage struct {
+	ID       string            `json:"id"`
+	Role     string            `json:"role"`
+	Metadata map[string]place  `json:"metadata"`
+	Parts    []json.RawMessage `json:"parts"`
+}
+
+// An item is a part of the message of a run, with the offset at which it began.
+type item struct {
+	offset     int64
+	invocation string
+	turn       int
+	whole      *uiMessage      // a message of its own, nil for a part
+	part       json.RawMessage // nil for a message of its own
+}
+
+// uiMessages returns the messages of a conversation, without that of the open run. The
+// parts of a run are in the order in which its stream begins them.
+func uiMessages(now *view.Snapshot, open string) (out []uiMessage) {
+	runs := map[string]*view.Run{}
+	for i := range now.Runs {
+		runs[now.Runs[i].Invocation] = &now.Runs[i]
+	}
+	places, turns := map[string]int{}, map[string]int{}
+	for _, it := range items(now, runs) {
+		if it.whole != nil {
+			out = append(out, *it.whole)
+			continue
+		}
+		if it.invocation == open {
+			continue
+		}
+		i, ok := places[it.invocation]
+		if !ok {
+			i = len(out)
+			places[it.invocation] = i
+			out = append(out, uiMessage{it.invocation, payload.RoleAssistant, metadataOf(runs[it.invocation]), nil})
+		}
+		if !ok || it.turn != 0 && it.turn != turns[it.invocation] {
+			out[i].Parts = append(out[i].Parts, chunk("step-start"))
+			turns[it.invocation] = it.turn
+		}
+		out[i].Parts = append(out[i].Parts, it.part)
+	}
+	return out
+}
+
+func metadataOf(r *view.Run) map[string]place {
+	p := place{Offset: r.Offset, Invocation: r.Invocation}
+	if r.EndOffset != nil {
+		p.Next = *r.EndOffset + 1
+	}
+	if r.Status != tapedeck.StatusComplete && r.Interrupts == nil {
+		p.Status = r.Status
+	}
+	if r.Error != nil {
+		p.Error = r.Error.Message
+	}
+	return map[string]place{metaKey: p}
+}
+
+// items returns what a conversation has, by offset.
+func items(now *view.Snapshot, runs map[string]*view.Run) (list []item) {
+	for i := range now.Messages {
+		m := &now.Messages[i]
+		run := runs[m.Invocation]
+		it := item{offset: m.Offset, invocation: m.Invocation, turn: m.Turn}
+		switch {
+		case m.Role == payload.RoleTool, m.Subagent != "", payload.PromptOf(m.Role, m.Metadata) != "":
+			continue
+		case run == nil || m.Offset < run.Offset || m.Role == payload.RoleUser || m.Role == payload.RoleSystem:
+			if it.whole = wholeMessage(m, now); it.whole == nil {
+				continue
+			}
+		default:
+			if it.part = partOfMessage(m); it.part == nil {
+				continue
+			}
+		}
+		list = append(list, it)
+	}
+	for i := range now.Calls {
+		k := &now.Calls[i]
+		if run := runs[k.Invocation]; run != nil && k.Offset > run.Offset && k.Name != "" && k.Subagent == "" {
+			list = append(list, item{offset: k.Offset, invocation: k.Invocation, turn: k.Turn, part: partOfCall(k, run)})
+		}
+	}
+	if p := now.Plan; p != nil && runs[p.Invocation] != nil {
+		part := chunk(dataPrefix+"plan", text("id", "plan"), encode("data", map[string]any{"entries": p.Entries}))
+		list = append(list, item{offset: p.Offset, invocation: p.Invocation, part: part})
+	}
+	slices.SortStableFunc(list, func(a, b item) int { return cmp.Compare(a.offset, b.offset) })
+	return list
+}
+
+// stateDone is the state of a text or reasoning that is complete.
+const stateDone = "done"
+
+// partOfMessage returns what an agent said as a part, nil for nothing.
+func partOfMessage(m *view.Message) json.RawMessage {
+	switch m.Role {
+	case payload.RoleAssistant:
+		return chunk("text", text("text", m.Text), text("state", stateDone))
+	case payload.RoleReasoning:
+		return chunk("reasoning", text("text", m.Text), text("state", stateDone))
+	case payload.RoleActivity:
+		return partOf(m.Activity, m.ID, m.Content)
+	}
+	return nil
+}
+
+// wholeMessage returns a message that is no part of the answer of a run: what a user or
+// the system said, and the history that a client brought.
+func wholeMessage(m *view.Message, now *view.Snapshot) *uiMessage {
+	out := &uiMessage{ID: m.ID, Role: m.Role, Metadata: map[string]place{metaKey: {Offset: m.Offset, Invocation: m.Invocation}}}
+	switch m.Role {
+	case payload.RoleUser:
+		out.Parts = userParts(m)
+		return out
+	case payload.RoleSystem:
+		out.Parts = []json.RawMessage{chunk("text", text("text", m.Text))}
+		return out
+	case payload.RoleAssistant:
+		if m.Text != "" {
+			out.Parts = append(out.Parts, chunk("text", text("text", m.Text), text("state", stateDone)))
+		}
+		for i := range now.Calls {
+			if k := &now.Calls[i]; k.MessageID == m.ID && k.Name != "" {
+				out.Parts = append(out.Parts, partOfCall(k, nil))
+			}
+		}
+		return out
+	}
+	return nil
+}
+
+// userParts returns the parts of a user's message.
+func userParts(m *view.Message) (list []json.RawMessage) {
+	var parts []contentPart
+	if m.Parts == nil || json.Unmarshal(m.Parts, &parts) != nil {
+		return []json.RawMessage{chunk("text", text("text", m.Text))}
+	}
+	for _, p := range parts {
+		switch {
+		case p.Text != nil:
+			list = append(list, chunk("text", text("text", *p.Text)))
+		case p.Source != nil:
+			list = append(list, userFile(&p))
+		}
+	}
+	return list
+}
+
+func userFile(p *contentPart) json.RawMessage {
+	media, url := p.Source.MimeType, p.Source.Value
+	if media == "" {
+		media = p.Type + "/*"
+	}
+	if p.Source.Type == "data" {
+		url = "data:" + media + ";base64," + url
+	}
+	name := member{}
+	if p.Metadata != nil && p.Metadata.Filename != "" {
+		name = text("filename", p.Metadata.Filename)
+	}
+	return chunk(chunkFile, text("mediaType", media), name, text("url", url))
+}
+
+// partOfCall returns a call as a part. run is nil for a call of the history.
+func partOfCall(k *view.ToolCall, run *view.Run) json.RawMessage {
+	id, input := text("toolCallId", k.ID), member{"input", inputOf(k.Arguments)}
+	state := func(state string, more ...member) json.RawMessage {
+		return chunk(toolPrefix+k.Name, append([]member{id, text("state", state), input}, more...)...)
+	}
+	switch {
+	case k.Result != nil && k.Status == tapedeck.StatusFailed:
+		return state(stateOutputError, text("errorText", cmp.Or(k.Result.Error, k.Result.Text, "the tool failed")))
+	case k.Result != nil:
+		return state(stateOutputAvailable, member{"output", outputOf(k.Result.Text)})
+	case run == nil:
+	case run.Interrupts != nil:
+		if id := interruptOf(run, k.ID); id != "" {
+			return state("approval-requested", encode("approval", map[string]string{"id": id}))
+		}
+	case run.Status != tapedeck.StatusComplete:
+		return state(stateOutputError, text("errorText", unanswered))
+	}
+	return state(stateInputAvailable)
+}
+
+// interruptOf returns the id of the question about a call with which a program elsewhere
+// has ended its run, "" for none.
+func interruptOf(run *view.Run, call string) string {
+	var list []payload.Interrupt
+	if json.Unmarshal(run.Interrupts, &list) != nil {
+		return ""
+	}
+	i := slices.IndexFunc(list, func(q payload.Interrupt) bool { return q.ToolCallID == call })
+	if i < 0 {
+		return ""
+	}
+	return list[i].ID
+}

@@ -1,0 +1,210 @@
+package aisdk
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"net/http"
+	"slices"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/internal/aguiwire"
+	"github.com/tapedeck/tapedeck/payload"
+	"github.com/tapedeck/tapedeck/view"
+)
+
+// continueTask is the task of a run without new words of the user, such as one that
+// brings the answer of a tool in the front end.
+const continueTask = "Continue where you left off."
+
+// noText is the task if the message of the user has only attachments.
+const noText = "(a message without text)"
+
+// run starts a run, or gives answers to a run that waits for them, and streams it.
+func (h *handler) run(w http.ResponseWriter, r *http.Request) error {
+	in, err := h.readInput(w, r)
+	if err != nil {
+		return err
+	}
+	head, now, err := h.now(r.Context(), in.ID)
+	if err != nil {
+		return err
+	}
+	if answers := in.answers(); len(answers) > 0 {
+		run, from, err := h.answer(r.Context(), in, &now, answers)
+		if err != nil {
+			return err
+		}
+		s := h.newStream(w, in.version, in.ID, run.Invocation)
+		s.from = from
+		return s.follow(r, run.Offset)
+	}
+	if repeated, from := in.repeated(&now); repeated != "" {
+		return h.newStream(w, in.version, in.ID, repeated).follow(r, from)
+	}
+	if open, busy := head.Run(tapedeck.MainThread); busy {
+		return tapedeck.Errorf(tapedeck.Conflict, "chat %s is busy with %s", in.ID, open.Invocation).
+			WithHint("resume its stream, or stop it with POST %s/{agent}/%s/stop", Root, in.ID)
+	}
+	task, err := h.taskOf(r.Context(), in, &now)
+	if err != nil {
+		return err
+	}
+	started, err := h.Verbs.Start(r.Context(), task)
+	if err != nil {
+		return err
+	}
+	return h.newStream(w, in.version, in.ID, started.Invocation).follow(r, started.Offset)
+}
+
+// now returns a session and its conversation as of one offset, both empty if it does
+// not exist.
+func (h *handler) now(ctx context.Context, id string) (tapedeck.Session, view.Snapshot, error) {
+	head, err := h.head(ctx, id)
+	if tapedeck.KindOf(err) == tapedeck.NotFound && head.Kind == "" {
+		return tapedeck.Session{}, view.Snapshot{}, nil
+	}
+	if err != nil {
+		return head, view.Snapshot{}, err
+	}
+	now, err := h.Views.Snapshot(ctx, id, view.Query{At: &head.Head, Thread: tapedeck.MainThread, Limit: pageMessages})
+	return head, now, err
+}
+
+// repeated returns the run that a repetition of a request has started before, and the
+// offset at which to follow it; "" if the request is new. A proxy or a reloaded page can
+// send a request twice. A run that did not complete is not what its user wants again.
+func (in *input) repeated(now *view.Snapshot) (string, int64) {
+	n := len(in.Messages)
+	if in.Trigger != submit || n == 0 || in.Messages[n-1].Role != payload.RoleUser {
+		return "", 0
+	}
+	asked := findMessage(now, in.Messages[n-1].ID)
+	if asked == nil || asked.Invocation == "" || !in.Messages[n-1].says(asked) {
+		return "", 0
+	}
+	run := runOf(now, asked.Invocation)
+	if run == nil || run.Status != tapedeck.StatusRunning && run.Status != tapedeck.StatusComplete {
+		return "", 0
+	}
+	return run.Invocation, run.Offset
+}
+
+// says reports whether a message of the client has the text of one in the log.
+func (m *message) says(in *view.Message) bool {
+	list, err := m.logged()
+	return err == nil && len(list) == 1 && list[0].Text() == in.Text
+}
+
+func findMessage(now *view.Snapshot, id string) *view.Message {
+	for i := range slices.Backward(now.Messages) {
+		if now.Messages[i].ID == id && now.Messages[i].Role == payload.RoleUser {
+			return &now.Messages[i]
+		}
+	}
+	return nil
+}
+
+// taskOf returns the task that a request means. If the last message is a user's that
+// the log has, the client wants another answer to it, or has edited it: a rewind, which
+// can be undone, reverts the old one.
+func (h *handler) taskOf(ctx context.Context, in *input, now *view.Snapshot) (api.Task, error) {
+	t := api.Task{Session: in.ID, Thread: tapedeck.MainThread, Agent: in.agent, Create: true, Text: continueTask, Config: in.Config}
+	n := len(in.Messages)
+	if n == 0 {
+		return t, tapedeck.Errorf(tapedeck.Invalid, "the request has no messages")
+	}
+	var err error
+	last := &in.Messages[n-1]
+	if asked := findMessage(now, last.ID); last.Role == payload.RoleUser && asked != nil {
+		if t.Messages, err = last.logged(); err != nil {
+			return t, err
+		}
+		back := api.Rewind{Session: in.ID, Thread: tapedeck.MainThread, BeforeInvocation: asked.Invocation}
+		if back.BeforeInvocation == "" {
+			back.ToOffset = &asked.Offset
+		}
+		if _, err := h.Verbs.Rewind(ctx, back); err != nil {
+			return t, err
+		}
+	} else if t.Messages, err = in.fresh(now); err != nil {
+		return t, err
+	}
+	if len(t.Messages) == 0 {
+		return t, tapedeck.Errorf(tapedeck.Invalid, "the request has no new message for the agent").
+			WithHint("send a message of the user, or the output of a tool, that the chat does not have")
+	}
+	if m := &t.Messages[len(t.Messages)-1]; m.Role == payload.RoleUser {
+		t.Text = cmp.Or(string(bytes.TrimSpace([]byte(m.Text()))), noText)
+	}
+	return t, nil
+}
+
+// fresh returns what the chat does not have: the outputs of tools that the front end
+// ran, and the messages after the newest one that the chat has.
+func (in *input) fresh(now *view.Snapshot) (list []payload.Message, err error) {
+	known := aguiwire.Known(now)
+	for i := range now.Runs {
+		known[now.Runs[i].Invocation] = true
+	}
+	after := 0
+	for i := range in.Messages {
+		if known[in.Messages[i].ID] {
+			after = i + 1
+		}
+	}
+	for i := range in.Messages[:after] {
+		list = append(list, outputs(&in.Messages[i], now)...)
+	}
+	seen := map[string]bool{}
+	for i := range in.Messages[after:] {
+		m := &in.Messages[after+i]
+		if seen[m.ID] {
+			return nil, tapedeck.Errorf(tapedeck.Invalid, "two new messages have the id %.100q", m.ID).WithHint("give each message an id of its own")
+		}
+		seen[m.ID] = true
+		more, err := m.logged()
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, more...)
+	}
+	return list, nil
+}
+
+// outputs returns the outputs in a message for calls that have no answer in the log.
+func outputs(m *message, now *view.Snapshot) (list []payload.Message) {
+	for i := range m.Parts {
+		p := &m.Parts[i]
+		answer, ok := p.answer()
+		open := slices.ContainsFunc(now.Calls, func(k view.ToolCall) bool {
+			return k.ID == p.ToolCallID && k.Result == nil && k.Invocation == m.ID && k.Status != tapedeck.StatusCancelled && k.Status != tapedeck.StatusInterrupted
+		})
+		if p.tool() != "" && ok && open {
+			list = append(list, answer)
+		}
+	}
+	return list
+}
+
+// resume streams the open run of a chat from its beginning. Without an open run there is
+// nothing to resume.
+func (h *handler) resume(w http.ResponseWriter, r *http.Request) error {
+	version, err := versionOf(r)
+	if err != nil {
+		return err
+	}
+	head, err := h.find(r)
+	open, busy := head.Run(tapedeck.MainThread)
+	switch {
+	case h.notBegun(r, head, err):
+	case err != nil:
+		return err
+	case busy:
+		return h.newStream(w, version, head.ID, open.Invocation).follow(r, open.Offset)
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}

@@ -1,0 +1,143 @@
+package aisdk
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/problem"
+	"github.com/tapedeck/tapedeck/internal/sse"
+)
+
+// readBytes is how much is read for one write. A client that has stalled keeps this
+// much in memory.
+const readBytes = 128 << 10
+
+// VersionHeader is the header with which a client says that its AI SDK is older than
+// version 6. Clients of version 5 end a stream with an error when they see an approval.
+const VersionHeader = "Tapedeck-AI-SDK-Version"
+
+// versionOf returns the version of the client's AI SDK.
+func versionOf(r *http.Request) (int, error) {
+	switch v, _, _ := strings.Cut(strings.TrimSpace(r.Header.Get(VersionHeader)), "."); v {
+	case "5":
+		return 5, nil
+	case "", "6", "7":
+		return 6, nil
+	default:
+		return 0, tapedeck.Errorf(tapedeck.Invalid, "the header %s must be 5, 6 or 7, not %.20q", VersionHeader, v)
+	}
+}
+
+// A stream sends one run to a client. It begins with start and ends with [DONE],
+// whatever happens.
+type stream struct {
+	*handler
+	*encoder
+	out     *sse.Stream
+	session string
+	from    int64 // chunks of events before this offset are not sent: the client has them; 0 for all
+}
+
+var (
+	errStopped = tapedeck.Errorf(tapedeck.Unavailable, "the server stops").WithHint("resume the stream; the run was ended")
+	errCutOff  = tapedeck.Errorf(tapedeck.Gone, "the session ended before its run did")
+)
+
+func (h *handler) newStream(w http.ResponseWriter, version int, session, invocation string) *stream {
+	w.Header().Set("X-Vercel-Ai-Ui-Message-Stream", "v1")
+	w.Header().Set("X-Accel-Buffering", "no") // otherwise some proxies hold chunks back
+	return &stream{handler: h, encoder: newEncoder(version, invocation), out: sse.NewStream(w, sse.Heartbeat), session: session}
+}
+
+// done ends every stream.
+var done = []byte("data: [DONE]\n\n")
+
+func (s *stream) send() error {
+	frames := s.take()
+	if s.ended {
+		frames = append(frames, done...)
+	}
+	return s.out.Send(frames)
+}
+
+// follow sends the chunks of the run, whose first event is at or after an offset, until
+// the run ends or waits for an answer. An error before the first chunk is the answer of
+// the request; later it becomes a chunk.
+func (s *stream) follow(r *http.Request, from int64) error {
+	defer s.out.Close()
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(s.Stop, cancel)()
+	o := tapedeck.FollowOptions{From: from, Idle: sse.Heartbeat / 2, MaxBytes: readBytes}
+	for page, err := range s.Sessions.Follow(ctx, s.session, o) {
+		if err == nil {
+			err = s.page(page)
+		}
+		switch {
+		case errors.Is(err, sse.ErrDisconnected), err != nil && r.Context().Err() != nil:
+			return nil
+		case err != nil && !s.out.Started():
+			return err
+		case err != nil:
+			if s.Stop.Err() != nil {
+				err = errStopped
+			}
+			s.cut(r, err)
+			return nil
+		case s.ended:
+			return nil
+		}
+	}
+	s.cut(r, errCutOff)
+	return nil
+}
+
+// page sends the chunks of a page.
+func (s *stream) page(page tapedeck.Page) error {
+	for _, rec := range page.Records {
+		e, err := rec.Event()
+		if err != nil {
+			return err
+		}
+		if e.ThreadName() != tapedeck.MainThread || e.Invocation != s.invocation {
+			continue
+		}
+		if s.addFrom(&e); s.ended {
+			return s.send()
+		}
+	}
+	if page.CaughtUp() && s.waits() {
+		s.wait(page.Next)
+	}
+	return s.send()
+}
+
+// addFrom gathers the chunks of an event that the client does not have. Of the events
+// before, only the first one has a chunk for it: that names the message to continue.
+func (s *stream) addFrom(e *tapedeck.Event) {
+	if e.Offset >= s.from {
+		s.add(e)
+		return
+	}
+	n := len(s.buf)
+	if s.add(e); e.Type == tapedeck.RunStarted {
+		return
+	}
+	s.pause() // the stream that the client had has ended, and so all that was open
+	s.buf = s.buf[:n]
+}
+
+// cut ends the stream with an error that is not the error of the run.
+func (s *stream) cut(r *http.Request, err error) {
+	if s.ended {
+		return
+	}
+	s.closeParts()
+	s.endStep()
+	s.put(chunkError, text("errorText", sentence(problem.Shown(r, err, s.Logger))))
+	s.ended = true
+	_ = s.send() // the stream ends in any case
+}
