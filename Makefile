@@ -4,7 +4,7 @@ BIN     := bin/tapedeck
 GOFILES := $(shell git ls-files '*.go' 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race vet lint python conformance copilotkit crash stress real-agents bench fuzz docs api ui ui-check ui-e2e clean
+.PHONY: help build test race vet lint python conformance copilotkit crash postgres stress real-agents bench fuzz docs api ui ui-check ui-e2e packages clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,6 +50,10 @@ copilotkit: build ## test CopilotKit's React chat in a real browser (pinned npm 
 crash: build ## kill the server under load, 50 times (ROUNDS=n for another number)
 	$(GO) test ./test/crash -run TestKill -count=1 -v -timeout 20m -args -rounds=$(or $(ROUNDS),50)
 
+postgres: build ## run the tests of all protocols with the sessions in PostgreSQL (needs initdb and postgres)
+	TAPEDECK_TEST_STORE=postgres TAPEDECK_BIN=$(abspath $(BIN)) $(GO) test ./test/protocols -count=1 -timeout 20m
+	TAPEDECK_BIN=$(abspath $(BIN)) $(GO) test ./test/crash -run Postgres -count=1 -timeout 20m
+
 stress: build ## call all verbs of the real program at once for 30 seconds (DURATION=10m for another time)
 	TAPEDECK_BIN=$(abspath $(BIN)) $(GO) test ./test/stress -count=1 -v -timeout 60m -args -stress.duration=$(or $(DURATION),30s)
 
@@ -68,20 +72,26 @@ fuzz: ## fuzz every parser for a minute each
 	  for f in $$(grep -ho '^func Fuzz[A-Za-z]*' $$p/*_test.go | cut -c6-); do \
 	    echo "== $$p $$f"; $(GO) test $$p -run '^$$' -fuzz "^$$f$$" -fuzztime $(or $(FUZZTIME),1m) || exit 1; done; done
 
-api: ## write docs/openapi.json and ui/src/wire.ts from the Go types of the HTTP API
+api: ## write docs/openapi.json and packages/client/src/wire.ts from the Go types of the HTTP API
 	$(GO) run ./internal/apischema/cmd
 
 ui: ## build the user interface from ui/ into web/dist (needs Node 20 and npm)
-	cd ui && npm ci --no-audit --no-fund --silent && npm run --silent build
+	npm ci --no-audit --no-fund --silent && npm run --silent -w ui build
 
 ui-check: ## check types, style and tests of the screen (its fold on LOGS=2000 random logs), its lock file, its types of the HTTP API, and that web/dist is what it builds
 	$(GO) run ./internal/apischema/cmd -check
-	cd ui && npm ci --no-audit --no-fund --silent && npm run --silent lock && npm run --silent typecheck && npm run --silent lint && LOGS=$(or $(LOGS),2000) npm run --silent test
-	cp -r web/dist ui/node_modules/.committed && trap 'rm -rf ui/node_modules/.committed' EXIT && \
-	  npm run --silent --prefix ui build && diff -r ui/node_modules/.committed web/dist
+	npm ci --no-audit --no-fund --silent && npm run --silent lock && npm run --silent typecheck && npm run --silent lint && LOGS=$(or $(LOGS),2000) npm run --silent test
+	cp -r web/dist node_modules/.committed && trap 'rm -rf node_modules/.committed' EXIT && \
+	  npm run --silent -w ui build && diff -r node_modules/.committed web/dist
 
 ui-e2e: build ## test the user interface in a real browser with the real program (needs Node 20, npm and chromium)
-	cd ui && npm ci --no-audit --no-fund --silent && TAPEDECK=$(abspath $(BIN)) npm run --silent e2e
+	npm ci --no-audit --no-fund --silent && cd ui && TAPEDECK=$(abspath $(BIN)) npm run --silent e2e
+
+packages: build ## pack the npm packages, and check the tarballs in a project of its own, their sizes, docs/typescript.md and examples/ (needs Node 20, npm and chromium)
+	npm ci --no-audit --no-fund --silent --ignore-scripts && npm run --silent -w packages/client build && npm run --silent -w packages/react build && npm run --silent -w packages/player build
+	cd examples/react && TAPEDECK_BIN=$(abspath $(BIN)) npm run --silent check
+	node examples/player/check.mjs --binary $(abspath $(BIN))
+	node test/packages/run.mjs --binary $(abspath $(BIN))
 
 clean: ## remove build results
-	rm -rf bin conformance/*/node_modules bench/rival/node_modules ui/node_modules
+	rm -rf bin conformance/*/node_modules bench/rival/node_modules node_modules packages/*/dist packages/*/LICENSE

@@ -33,6 +33,19 @@ type Error struct {
 	Message string // one sentence without a full stop
 	Hint    string // what to do about it; may be empty
 	Err     error  // the cause, for the operator's log; users never see it
+
+	// Problems is what is wrong with a document of the user, such as a diagram, place
+	// by place; nil if Message says it all.
+	Problems []Problem
+}
+
+// A Problem is one thing that is wrong with a document.
+type Problem struct {
+	Line    int    `json:"line,omitempty"`    // from 1; 0 if it has no line
+	Element string `json:"element,omitempty"` // the id of the element of a diagram; may be empty
+	Name    string `json:"name,omitempty"`    // the name of the element, for people; may be empty
+	Message string `json:"message"`           // one sentence without a full stop
+	Hint    string `json:"hint,omitempty"`    // what to do about it; may be empty
 }
 
 // Error implements error. It does not include the cause or the hint.

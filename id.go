@@ -46,12 +46,11 @@ func CheckID(what, id string) error {
 	case len(id) > maxIDLen:
 		return Errorf(Invalid, "%s has %d bytes; at most %d are allowed", what, len(id), maxIDLen)
 	}
-	return CheckIDText(what, id)
+	return checkIDText(what, id)
 }
 
-// CheckIDText checks the characters of an id that is not empty, without a limit
-// of length.
-func CheckIDText(what, id string) error {
+// checkIDText checks the characters of an id that is not empty.
+func checkIDText(what, id string) error {
 	if !isIDStart(id[0]) {
 		return Errorf(Invalid, "%s %q must begin with a letter, a digit or an underscore", what, id)
 	}

@@ -86,6 +86,7 @@ func (s *Session) applyFork(e *Event) {
 		Copy     bool  `json:"copy"`
 	}
 	_ = e.Unpack(&d)
-	s.Runs, s.LastJump, s.Copy = nil, max(d.Previous, 0), d.Copy // the parent's runs do not continue in the fork
+	// The parent's runs and inputs do not continue in the fork.
+	s.Runs, s.Inputs, s.LastJump, s.Copy = nil, nil, max(d.Previous, 0), d.Copy
 	s.applyStatus(e)
 }

@@ -22,14 +22,14 @@ type Meta struct {
 	Context    string   `json:"context,omitempty"`    // RUN_STARTED: the text that the agent gets before the user's task
 	Error      bool     `json:"error,omitempty"`      // TOOL_CALL_RESULT: the tool failed, and the content says why
 	DurationMS *int64   `json:"durationMs,omitempty"` // TOOL_CALL_RESULT: the duration of the tool; nil if unknown
-	Invocation string   `json:"invocation,omitempty"` // SUBAGENT_STARTED: the run of the sub-agent
+	Invocation string   `json:"invocation,omitempty"` // SUBAGENT_STARTED, permission.requested: the run of the sub-agent
 	Model      string   `json:"model,omitempty"`      // RUN_STARTED: the model
 	Owner      string   `json:"owner,omitempty"`      // RUN_STARTED: the engine that holds the run; "" if an outside program writes it
 	Prompt     string   `json:"prompt,omitempty"`     // a system message: the digest of its text
 	Resumable  *bool    `json:"resumable,omitempty"`  // the end of a cancelled run: whether it can be resumed; nil means true
 	Resumes    string   `json:"resumes,omitempty"`    // RUN_STARTED: the invocation that it resumes
 	Skills     []string `json:"skills,omitempty"`     // RUN_STARTED: the names of the agent's skills
-	Thread     string   `json:"thread,omitempty"`     // SUBAGENT_STARTED: the thread of the sub-agent
+	Thread     string   `json:"thread,omitempty"`     // SUBAGENT_STARTED, permission.requested: the thread of the sub-agent
 	Tools      []string `json:"tools,omitempty"`      // RUN_STARTED: the names of the agent's tools
 }
 

@@ -1,5 +1,7 @@
 package tapedeck
 
+import "encoding/json"
+
 // A Question asks a user whether the agent may do something.
 type Question struct {
 	ID         string             `json:"id" shape:"id"` // of the permission; unique in the session while it is pending
@@ -7,6 +9,30 @@ type Question struct {
 	Message    string             `json:"message,omitempty"` // for people
 	Action     *PermissionAction  `json:"action,omitempty"`  // what the answer allows or rejects
 	Options    []PermissionOption `json:"options"`
+	Form       []FormField        `json:"form,omitempty"` // what the user fills in; its values are the input of the answer
+}
+
+// A FormField is one value that a [Question] asks for.
+type FormField struct {
+	ID        string          `json:"id" shape:"id"` // the name of the value; unique in the form
+	Label     string          `json:"label,omitempty"`
+	Type      string          `json:"type"` // "string", "text" (several lines), "integer", "number", "boolean", "date" (2026-12-24) or "enum"
+	Required  bool            `json:"required,omitempty"`
+	ReadOnly  bool            `json:"readOnly,omitempty"` // it only shows its default; an answer cannot set it
+	Options   []FormOption    `json:"options,omitempty"`  // of an enum
+	Default   json.RawMessage `json:"default,omitempty"`  // any JSON; nil if none
+	Min       *float64        `json:"min,omitempty"`      // of a number, inclusive
+	Max       *float64        `json:"max,omitempty"`
+	MinLength *int64          `json:"minLength,omitempty"` // of a string, in characters
+	MaxLength *int64          `json:"maxLength,omitempty"`
+	Extra     Members         `json:"-"`
+}
+
+// A FormOption is one value of a [FormField] of type "enum".
+type FormOption struct {
+	Value string  `json:"value"`
+	Label string  `json:"label,omitempty"` // for people; "" for the value
+	Extra Members `json:"-"`
 }
 
 // A PermissionAction describes what an agent wants to do, so that users see it
@@ -51,7 +77,8 @@ type PermissionOption struct {
 
 // A Choice is the answer to a [Question].
 type Choice struct {
-	ID      string `json:"id" shape:"id"`     // of the permission
-	Option  string `json:"option,omitempty"`  // the id of the chosen option; "" if none was chosen
-	Outcome string `json:"outcome,omitempty"` // "selected"; if no option was chosen, the reason: "cancelled"
+	ID      string  `json:"id" shape:"id"`     // of the permission
+	Option  string  `json:"option,omitempty"`  // the id of the chosen option; "" if none was chosen
+	Outcome string  `json:"outcome,omitempty"` // "selected"; if no option was chosen, the reason: "cancelled"
+	Input   Members `json:"input,omitempty"`   // the values of the form, by the ids of its fields
 }

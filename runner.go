@@ -63,6 +63,13 @@ type Invocation struct {
 	// needs permission.
 	Ask func(ctx context.Context, q Question) (Choice, error)
 
+	// Steer returns the messages, in the form of Message, that users have sent to this
+	// run since it began and that it has not got yet. They are in the log then. Call it
+	// between two calls of the model, and once more after its last answer; if there are
+	// messages, the agent continues with them. It is nil in a host without a queue. Only
+	// a runner whose [Capabilities] have Steer gets any.
+	Steer func(ctx context.Context) ([]json.RawMessage, error)
+
 	// Stored waits until all events that were yielded are durable. Call it
 	// between events, before an action that a restarted server must know about.
 	// It is nil in a host without a log.
@@ -75,13 +82,18 @@ type Invocation struct {
 	Delegate  func(ctx context.Context, d Delegation) (Delegated, error)
 	Delegates []Agent
 
-	// Begun yields the events of this invocation that are in the log already: an
-	// earlier process of the server died while the agent, which works elsewhere, was
-	// running. The runner continues to listen to the agent and yields what the log
-	// does not have. All messages and calls are closed; their ids open them again.
-	// Begun is nil for an invocation that begins, and for every runner that is not
-	// a runner.Reattaching.
+	// Begun yields the events of this invocation that are in the log already. For a
+	// runner.Reattaching: an earlier process of the server died while the agent, which
+	// works elsewhere, was running. The runner continues to listen to the agent and
+	// yields what the log does not have. All messages and calls are closed; their ids
+	// open them again. For a runner.Durable, Begun is never nil, and an invocation that
+	// begins has its opening. It is nil for an invocation of any other runner, and for
+	// one of a runner.Reattaching that begins.
 	Begun func(ctx context.Context) iter.Seq2[Event, error]
+
+	// Inbox has what others send to the invocation while it runs. It is nil in a host
+	// without a log, and for every runner that is not a runner.Durable.
+	Inbox *Inbox
 
 	// History returns the active events before this invocation: no rewind has
 	// reverted them. It may end in the middle of a message, if a rewind went
@@ -89,18 +101,35 @@ type Invocation struct {
 	History func(ctx context.Context) iter.Seq2[Event, error]
 }
 
+// An Inbox has events that others append for an invocation: each workflow.message, and
+// each permission.answered to a question that the runner yielded itself. They are in
+// the log when they are in the inbox.
+type Inbox struct {
+	Ready <-chan struct{} // receives when there is something to take
+	Take  func() []Event  // removes what is in it and returns that, in the order of the log
+}
+
 // A Delegation is the task that an agent gives to another one.
 type Delegation struct {
 	Agent      string
 	Task       string
-	ToolCallID string // the tool call that starts it; "" if none
+	Config     json.RawMessage // for the runner of that agent; nil if none
+	ToolCallID string          // the tool call that starts it; "" if none
+
+	// Thread names the thread of the sub-agent, "" for a new one. A delegation with a
+	// name happens once: if the thread has a run that is complete or has failed, its
+	// outcome is that of this one, and if it has one that was stopped, it is resumed.
+	Thread string
 }
 
 // A Delegated is the outcome of a [Delegation].
 type Delegated struct {
 	Thread string
 	Status Status // of its run, which has ended
-	Text   string // the sub-agent's last message
+	Text   string // the sub-agent's last message; at most 256 KiB, with a named thread 1 MiB and one byte
+
+	Message    string // why it failed, for people; "" if it did not
+	Invocation string // its run
 }
 
 // A Link identifies a conversation by the id that its runner uses.
@@ -129,5 +158,6 @@ type Capabilities struct {
 	Permission bool `json:"permission"` // the agent asks for permission
 	Interrupt  bool `json:"interrupt"`  // it can be stopped in the middle and resumed there
 	Resume     bool `json:"resume"`     // it can resume its own conversation after it was killed
+	Steer      bool `json:"steer"`      // it takes messages of users while it runs
 	Exact      bool `json:"exact"`      // the log is its only memory, so it needs no conversation of its own after a rewind or fork
 }

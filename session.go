@@ -62,7 +62,8 @@ type Session struct {
 	Agent  string            `json:"agent,omitempty"`
 	Labels map[string]string `json:"labels,omitempty"`
 	Status Status            `json:"status,omitempty"`
-	Runs   []OpenRun         `json:"runs,omitempty"` // the open runs, oldest first
+	Runs   []OpenRun         `json:"runs,omitempty"`   // the open runs, oldest first
+	Inputs []WaitingInput    `json:"inputs,omitempty"` // the inputs that wait, in the order in which they will run
 
 	Resumable *bool `json:"resumable,omitempty"` // for a cancelled session: whether it can be resumed; otherwise nil
 	LastJump  int64 `json:"-"`                   // offset of the newest jump, inherited or not; 0 if none, see [Jump]
@@ -121,6 +122,8 @@ func (s *Session) Apply(e *Event) {
 		s.applyTitle(e)
 	case SessionRewound, SessionCleared, SessionOverwritten:
 		s.applyJump(e)
+	case inputQueued, inputMoved, inputSteered, inputStarted, inputWithdrawn:
+		s.applyInput(e)
 	case MessageAdded:
 		// After the first run, a user's message does not make the session
 		// pending: it may be late and belong to a run that has ended.

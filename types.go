@@ -20,9 +20,12 @@ const (
 
 	WorkflowStarted   = "workflow.started"
 	WorkflowEntered   = "workflow.entered"
+	WorkflowWaiting   = "workflow.waiting"
+	WorkflowCaught    = "workflow.caught"
 	WorkflowLeft      = "workflow.left"
 	WorkflowFailed    = "workflow.failed"
 	WorkflowVariables = "workflow.variables"
+	WorkflowMessage   = "workflow.message"
 	WorkflowEnded     = "workflow.ended"
 
 	TerminalOutput = "terminal.output"
@@ -47,6 +50,15 @@ const (
 	BookmarkAdded      = "bookmark.added"
 )
 
+// Package payload exports the types of inputs: few packages need them.
+const (
+	inputQueued    = "input.queued"
+	inputMoved     = "input.moved"
+	inputSteered   = "input.steered"
+	inputStarted   = "input.started"
+	inputWithdrawn = "input.withdrawn"
+)
+
 // ChannelOf returns the channel of an event type, "" for an unknown type.
 func ChannelOf(typ string) string {
 	switch prefix, _, _ := strings.Cut(typ, "."); prefix {
@@ -56,7 +68,7 @@ func ChannelOf(typ string) string {
 		return ChannelTerminal
 	case "presence":
 		return ChannelPresence
-	case "session", "feedback", "bookmark":
+	case "session", "feedback", "bookmark", "input":
 		return ChannelSession
 	}
 	switch typ {
@@ -92,10 +104,11 @@ var eventTypes = [...]string{
 	PermissionRequested, PermissionAnswered, RunStarted, RunFinished, RunError, StepStarted, StepFinished,
 	StateSnapshot, StateDelta, MessagesSnapshot, ActivitySnapshot, ActivityDelta, SubagentStarted,
 	SubagentFinished, SubagentError, Raw, Custom, InstanceStarted, PlanUpdated, AgentStarted, AgentLinked,
-	UsageReported, WorkflowStarted, WorkflowEntered, WorkflowLeft, WorkflowFailed, WorkflowVariables,
-	WorkflowEnded, TerminalOutput, TerminalInput, TerminalResize, TerminalExit, PresenceJoined, PresenceLeft,
+	UsageReported, WorkflowStarted, WorkflowEntered, WorkflowWaiting, WorkflowCaught, WorkflowLeft,
+	WorkflowFailed, WorkflowVariables, WorkflowMessage, WorkflowEnded, TerminalOutput, TerminalInput, TerminalResize, TerminalExit, PresenceJoined, PresenceLeft,
 	PresenceMoved, SessionCreated, SessionRenamed, SessionRewound, SessionCleared, SessionOverwritten,
 	SessionForked, SessionImported, SessionRedacted, SessionClosed, FeedbackAdded, BookmarkAdded,
+	inputQueued, inputMoved, inputSteered, inputStarted, inputWithdrawn,
 }
 
 // typeNames maps every known type to itself, so that decoding a known type

@@ -91,8 +91,8 @@ func TestEventWhileStreaming(t *testing.T) {
 	check(t, "state", string(w.snapshot().State.Value), `{"k":"v"}`)
 }
 
-// TestUserAnswersLongRunningCall: the run waits for the user, whose answer continues the
-// invocation in another run.
+// TestUserAnswersLongRunningCall: a long-running call ends the run. When the user answers
+// it, the same invocation continues in a new run.
 func TestUserAnswersLongRunningCall(t *testing.T) {
 	call := &genai.FunctionCall{ID: "q1", Name: "approve", Args: map[string]any{}}
 	w := newWorld(t, "", true, reply{parts: []*genai.Part{{FunctionCall: call}}}, says("I wait."), says("Done."))

@@ -21,10 +21,11 @@ func LogID(appName, userID, sessionID string) string {
 	return joinID("adk:", appName, userID, sessionID)
 }
 
-// appLogID returns the id of the Tapedeck session whose state is the state of an app.
+// appLogID returns the id of the Tapedeck session that stores the shared state of an app.
 func appLogID(app string) string { return joinID("adk-app:", app) }
 
-// userLogID returns the id of the Tapedeck session whose state is that of a user in an app.
+// userLogID returns the id of the Tapedeck session that stores the shared state of a user
+// of an app.
 func userLogID(app, user string) string { return joinID("adk-user:", app, user) }
 
 // joinID returns an id of several names. A name has no ":" after it is escaped, and no

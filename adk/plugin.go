@@ -19,7 +19,8 @@ const endTimeout = 10 * time.Second
 
 // Codes of runs that the agent has not ended itself.
 const (
-	// CodeModelError is the code of a run whose model call failed.
+	// CodeModelError is the error code of a run that failed because a call of the model
+	// failed.
 	CodeModelError = "model_error"
 
 	// CodeIncomplete is the code of a run that stopped before a final response: the agent
@@ -83,7 +84,8 @@ func keyIn(s session.Session) key {
 	return key{s.AppName(), s.UserID(), s.ID()}
 }
 
-// attendedBy returns the session whose invocation is watched, nil if there is none.
+// attendedBy returns the session whose invocation the plugin watches. It returns nil if
+// there is none.
 func (s *Service) attendedBy(k key, invocation string) *conversation {
 	s.mu.Lock()
 	defer s.mu.Unlock()

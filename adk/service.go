@@ -27,8 +27,8 @@ const (
 
 // Options of a [Service]. The zero value is ready for use.
 type Options struct {
-	// Logger gets what the plugin cannot return to ADK: a run whose end could not be
-	// stored, and text that could not be streamed. Nil: [slog.Default].
+	// Logger logs the errors that the plugin cannot return to ADK: the end of a run could
+	// not be stored, or its text could not be streamed. Nil means [slog.Default].
 	Logger *slog.Logger
 }
 

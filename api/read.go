@@ -37,7 +37,11 @@ func (r SessionRow) MarshalJSON() ([]byte, error) {
 
 // A SessionSummary is the short form of a [view.Summary] for lists.
 type SessionSummary struct {
-	DurationMS    int64           `json:"duration_ms"` // the time that the runs took, in milliseconds; an open run counts up to now
+	StartedAt     *view.Time      `json:"started_at,omitempty"` // the time of the first event of its own conversation
+	UpdatedAt     *view.Time      `json:"updated_at,omitempty"` // the time of the newest such event
+	Axis          view.Axis       `json:"axis"`                 // what a player of the session moves along
+	RecordingMS   int64           `json:"recording_ms"`         // the length of the recording, in milliseconds
+	DurationMS    int64           `json:"duration_ms"`          // the time that the runs took, in milliseconds; an open run counts up to its newest event
 	Turns         int64           `json:"turns_count"`
 	Tokens        int64           `json:"tokens_used"`
 	FilesModified int64           `json:"files_modified"` // the number of files

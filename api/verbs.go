@@ -36,7 +36,7 @@ type Close struct {
 }
 
 // A Task asks an agent to do something in a session. A thread with an open run is a
-// [tapedeck.Conflict].
+// [tapedeck.Conflict], unless When says what else to do.
 type Task struct {
 	Session string          `json:"-"`                // "" for a new session
 	Create  bool            `json:"-"`                // create the session under that id if there is none
@@ -46,6 +46,7 @@ type Task struct {
 	Title   string          `json:"title,omitempty"`  // the title of a new session; an existing session keeps its title
 	Config  json.RawMessage `json:"config,omitempty"` // an object that the agent's runner understands; null is the same as none
 	Actor   string          `json:"actor,omitempty"`  // the user, agent or program that asks
+	When    string          `json:"when,omitempty"`   // what to do while a run is open in the thread: now (the default: it is refused), queue, steer or interrupt
 
 	// MessageID is the id of the user's message, at most 512 bytes. Without it the
 	// server generates one. A task with the id and the text of an earlier one of
@@ -55,19 +56,24 @@ type Task struct {
 
 	// The members below are not part of the HTTP API. Other protocols have them.
 
+	Queued     string            `json:"-"` // the id of the waiting input that the task is; only the engine sets it
+	Owner      string            `json:"-"` // of a session that is created
 	Invocation string            `json:"-"` // the id of the run; an id that the session has used is a [tapedeck.Conflict]; "" for a new one
 	Messages   []payload.Message `json:"-"` // new messages of the client, appended instead of Text; the last one is the task if it is a user's
 	State      json.RawMessage   `json:"-"` // the new shared state of the thread; nil if it did not change
 	Input      *payload.RunInput `json:"-"` // what else the client gives to the agent; nil for nothing
 }
 
-// Started reports the run that a [Task] or a [Resume] began.
+// Started reports the run that a [Task] or a [Resume] began, or the input that waits.
 type Started struct {
 	Session    string          `json:"session_id"`
-	Invocation string          `json:"invocation_id"`
-	Status     tapedeck.Status `json:"status"`             // running
-	Offset     int64           `json:"offset"`             // the offset of the user's message, which is the first event of the invocation: follow from here
+	Invocation string          `json:"invocation_id"`      // of an input that waits: the run that it will be, unless the open run gets it
+	Status     tapedeck.Status `json:"status"`             // running; waiting for an input that waits
+	Offset     int64           `json:"offset"`             // the offset of the user's message, which is the first event of the invocation, or that of the event that queued the input: follow from here
 	Repeated   bool            `json:"repeated,omitempty"` // the session had the message already, so nothing was started
+	Input      string          `json:"input_id,omitempty"` // of an input: its id
+	When       string          `json:"when,omitempty"`     // of an input: queue, steer or interrupt; queue if the agent cannot be steered
+	Note       string          `json:"note,omitempty"`     // why When is not what the task asked for
 }
 
 // A Cancel stops a run. It is a [tapedeck.Conflict] if the run is not open, or if
@@ -75,15 +81,17 @@ type Started struct {
 type Cancel struct {
 	Session    string `json:"-"`
 	Invocation string `json:"invocation,omitempty"` // the run; without it the only open run
+	All        bool   `json:"all,omitempty"`        // withdraw the inputs that wait in its thread, too; otherwise the next one is run
 }
 
 // Cancelled reports what a [Cancel] did.
 type Cancelled struct {
 	Session    string          `json:"session_id"`
 	Invocation string          `json:"invocation_id"`
-	Status     tapedeck.Status `json:"status"`    // cancelled
-	Offset     int64           `json:"offset"`    // the offset of the terminal event of the run
-	Resumable  bool            `json:"resumable"` // the agent had begun, so the run can be resumed
+	Status     tapedeck.Status `json:"status"`              // cancelled
+	Offset     int64           `json:"offset"`              // the offset of the terminal event of the run
+	Resumable  bool            `json:"resumable"`           // the agent had begun, so the run can be resumed
+	Withdrawn  int             `json:"withdrawn,omitempty"` // number of inputs that were withdrawn with it
 }
 
 // An Answer answers a permission that an agent asked for. It is a
@@ -91,11 +99,12 @@ type Cancelled struct {
 // [tapedeck.NotFound] if the session has no such permission, and
 // [tapedeck.Invalid] if the permission has no such option.
 type Answer struct {
-	Session    string `json:"-"`
-	Permission string `json:"-"`                // its id
-	Option     string `json:"option"`           // the id of the chosen option
-	Offset     *int64 `json:"offset,omitempty"` // offset of the permission.requested that the user saw; if another permission now has that id, the answer is a [tapedeck.Conflict]; absent: whichever is pending
-	Actor      string `json:"actor,omitempty"`  // the user, agent or program that answers
+	Session    string           `json:"-"`
+	Permission string           `json:"-"`                // its id
+	Option     string           `json:"option"`           // the id of the chosen option
+	Input      tapedeck.Members `json:"input,omitempty"`  // the values of its form, by the ids of the fields
+	Offset     *int64           `json:"offset,omitempty"` // offset of the permission.requested that the user saw; if another permission now has that id, the answer is a [tapedeck.Conflict]; absent: whichever is pending
+	Actor      string           `json:"actor,omitempty"`  // the user, agent or program that answers
 }
 
 // Answered reports what an [Answer] did.
@@ -177,6 +186,8 @@ type Fork struct {
 	Owner  string  `json:"owner,omitempty"` // without it, that of the parent
 	Copy   bool    `json:"copy,omitempty"`  // an independent session, which is not shown as a branch of the parent
 	Actor  string  `json:"actor,omitempty"` // the user, agent or program that forks
+
+	WithoutLabels []string `json:"-"` // labels of the parent that the fork does not get
 }
 
 // An Erase removes the payloads of events for good. Their offsets, types and times
@@ -241,4 +252,20 @@ type PreviewedSession struct {
 type LineError struct {
 	Line   int    `json:"line"` // from 1
 	Reason string `json:"reason"`
+}
+
+// SendMessage sends a message to a workflow that runs.
+type SendMessage struct {
+	Session     string           `json:"-"`
+	Thread      string           `json:"thread,omitempty"` // that of the workflow; absent: the only workflow that runs
+	Name        string           `json:"name"`
+	Correlation string           `json:"correlation,omitempty"` // absent: every element that waits for the name fits
+	Variables   tapedeck.Members `json:"variables,omitempty"`   // the element that receives it sets these variables
+	Actor       string           `json:"actor,omitempty"`       // the user, agent or program that sends it
+}
+
+// MessageSent reports what a [SendMessage] did.
+type MessageSent struct {
+	Invocation string `json:"invocation_id"` // the run of the workflow
+	Offset     int64  `json:"offset"`        // the offset of the workflow.message event
 }

@@ -157,3 +157,9 @@ func (b *byteFile) run() {
 		close(g.done)
 	}
 }
+
+// close ends the writer of the file. No append may be waiting.
+func (b *byteFile) close() error {
+	close(b.wake)
+	return b.file.Close()
+}

@@ -66,6 +66,9 @@ func run(ctx context.Context, o options) error {
 	if err := measureStore(ctx, o, r); err != nil {
 		return err
 	}
+	if err := measurePostgres(ctx, o, r); err != nil {
+		return err
+	}
 	if err := measureDeck(ctx, o, r); err != nil {
 		return err
 	}

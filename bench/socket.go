@@ -1,10 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -60,7 +63,49 @@ func measureSockets(ctx context.Context, o options, r *report) error {
 	p99 := quantile(lat, .99)
 	r.alone("… time to the acknowledgement at half of that rate, p50 and p99", fmt.Sprintf("%.1f ms, %.1f ms", quantile(lat, .5), p99),
 		fmt.Sprintf("≤ %.0f ms", goalAck), p99 <= goalAck)
+	if lat, err = pacedFile(int(rate/2), o.length); err != nil {
+		return err
+	}
+	r.alone("… the least that this machine allows: the same bytes at the same rate, to the start of one file, one fsync for all that has come together",
+		fmt.Sprintf("%.1f ms, %.1f ms", quantile(lat, .5), quantile(lat, .99)), "", true)
 	return nil
+}
+
+// pacedFile writes the bytes of events at a rate to a file, as [byteFile] does, and
+// returns the times until they are synced, in milliseconds.
+func pacedFile(rate int, length time.Duration) ([]float64, error) {
+	dir, err := os.MkdirTemp("", "tapedeck-bench-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	b, err := newByteFile(filepath.Join(dir, "file"))
+	if err != nil {
+		return nil, err
+	}
+	var mu sync.Mutex
+	var lat []float64
+	var first error
+	var wg sync.WaitGroup
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	sent := 0
+	for begin := time.Now(); time.Since(begin) < length; <-tick.C {
+		n := int(time.Since(begin).Seconds()*float64(rate)) - sent
+		sent += n
+		wg.Go(func() {
+			began := time.Now()
+			err := b.append(make([]byte, n*len(smallEvent.Data)))
+			mu.Lock()
+			defer mu.Unlock()
+			first = cmp.Or(first, err)
+			for range n {
+				lat = append(lat, ms(time.Since(began)))
+			}
+		})
+	}
+	wg.Wait()
+	return lat, errors.Join(first, b.close())
 }
 
 // socketRound measures, one after the other: one socket, 64 sockets, the store alone, the

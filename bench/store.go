@@ -158,7 +158,7 @@ func measureLength(ctx context.Context, s *sqlite.Store, dir string, r *report) 
 	return measureForks(ctx, dir, r)
 }
 
-func fillSession(ctx context.Context, s *sqlite.Store, id string, events int) error {
+func fillSession(ctx context.Context, s tapedeck.Store, id string, events int) error {
 	if _, err := s.Create(ctx, tapedeck.Spec{ID: id, Kind: tapedeck.KindSession}); err != nil {
 		return err
 	}

@@ -50,6 +50,12 @@ func WithHeader(f func(context.Context) (http.Header, error)) Option {
 	return func(to *Client) { to.headers = append(to.headers, f) }
 }
 
+// WithToken makes the client send a token with each request.
+func WithToken(token string) Option {
+	header := http.Header{"Authorization": {"Bearer " + token}}
+	return WithHeader(func(context.Context) (http.Header, error) { return header, nil })
+}
+
 // New returns a client of the server at baseURL, such as
 // "http://127.0.0.1:4747".
 func New(baseURL string, options ...Option) (*Client, error) {
@@ -261,10 +267,10 @@ func kindOf(status int) tapedeck.Kind {
 // readError reads the error in an answer of the server.
 func readError(resp *http.Response) error {
 	defer resp.Body.Close()
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10)) // what could be read is shown
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, 256<<10)) // what could be read is shown
 	var w problem.Body
 	if json.Unmarshal(body, &w) == nil && w.Error.Kind != "" {
-		return &tapedeck.Error{Kind: w.Error.Kind, Message: w.Error.Message, Hint: w.Error.Hint}
+		return &tapedeck.Error{Kind: w.Error.Kind, Message: w.Error.Message, Hint: w.Error.Hint, Problems: w.Error.Problems}
 	}
 	return tapedeck.Errorf(kindOf(resp.StatusCode), "the server answered %s: %s", resp.Status, bytes.TrimSpace(body))
 }

@@ -26,6 +26,17 @@ func (c *Client) Session(ctx context.Context, id string) (tapedeck.Session, erro
 
 // Sessions returns a page of sessions.
 func (c *Client) Sessions(ctx context.Context, f tapedeck.Filter) (api.Sessions, error) {
+	return get[api.Sessions](ctx, c, "/api/v1/sessions", listQuery(f))
+}
+
+// SessionsWithSummaries is [Client.Sessions], and each row has its summary.
+func (c *Client) SessionsWithSummaries(ctx context.Context, f tapedeck.Filter) (api.Sessions, error) {
+	q := listQuery(f)
+	q.Set("summary", "true")
+	return get[api.Sessions](ctx, c, "/api/v1/sessions", q)
+}
+
+func listQuery(f tapedeck.Filter) url.Values {
 	q := url.Values{}
 	setString(q, "status", string(f.Status))
 	setString(q, "agent", f.Agent)
@@ -42,7 +53,7 @@ func (c *Client) Sessions(ctx context.Context, f tapedeck.Filter) (api.Sessions,
 	for name, value := range f.Labels {
 		q.Add("label", name+":"+value)
 	}
-	return get[api.Sessions](ctx, c, "/api/v1/sessions", q)
+	return q
 }
 
 // Delete deletes a session.

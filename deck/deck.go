@@ -29,10 +29,13 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/access/grants"
+	"github.com/tapedeck/tapedeck/access/guard"
 	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/engine"
 	"github.com/tapedeck/tapedeck/engine/exchange"
 	"github.com/tapedeck/tapedeck/engine/instance"
+	"github.com/tapedeck/tapedeck/engine/workflow"
 	"github.com/tapedeck/tapedeck/hub"
 	"github.com/tapedeck/tapedeck/internal/procgroup"
 	"github.com/tapedeck/tapedeck/projection"
@@ -46,6 +49,7 @@ import (
 	"github.com/tapedeck/tapedeck/protocol/ws"
 	"github.com/tapedeck/tapedeck/search/indexer"
 	"github.com/tapedeck/tapedeck/server"
+	"github.com/tapedeck/tapedeck/store/postgres"
 	"github.com/tapedeck/tapedeck/store/sqlite"
 	"github.com/tapedeck/tapedeck/web"
 )
@@ -59,6 +63,11 @@ type Options struct {
 	// InMemory keeps everything in memory; nothing is written to a disk, and the
 	// folder given to [Open] is not used.
 	InMemory bool
+
+	// Postgres keeps the sessions in a PostgreSQL database instead of the folder given to
+	// [Open], which then has only keys and the folders of agents. Logger and OnLost of it
+	// are not used. Nil: the sessions are in the folder.
+	Postgres *postgres.Options
 
 	MaxBody        int64 // largest body of an append over the HTTP API, Durable Streams and AG-UI, in bytes; 0 for 64 MiB
 	MaxEvents      int   // the largest number of events in one append; 0 for 100,000
@@ -83,6 +92,15 @@ type Options struct {
 	// requests for a name of the loopback, so that a web page cannot reach it
 	// through a DNS name of its own.
 	AnyHost bool
+
+	// AllowHosts are the names by which clients reach the handler besides those of the
+	// loopback, such as "deck.example".
+	AllowHosts []string
+
+	// Access decides who sends a request over the handler. Then each sender reaches only
+	// what docs/security.md says. Nil: everybody may do everything. The methods of the
+	// deck itself always may.
+	Access *Access
 
 	// NoSubscriptions leaves out the subscriptions of Durable Streams and the push
 	// notifications of A2A. What happens meanwhile is delivered by the next deck on the
@@ -166,17 +184,23 @@ func engineAgents(list []Agent) []engine.Agent {
 // A Deck is an open data folder with its sessions, agents and handler. Its
 // methods may be called by several goroutines.
 type Deck struct {
-	options Options
-	hub     *hub.Hub
-	views   *projection.Projections
-	search  *indexer.Index
-	engine  *engine.Engine
-	subs    http.Handler // of the subscriptions; nil if there are none
-	a2a     http.Handler
-	handler http.Handler
+	options    Options
+	hub        *hub.Hub
+	views      *projection.Projections
+	search     *indexer.Index
+	engine     *engine.Engine
+	guard      *guard.Guard             // nil: there is no access control
+	issuer     *grants.Issuer           // of the tokens of sessions; nil with guard
+	subs       http.Handler             // of the subscriptions; nil if there are none
+	dispatcher *subscription.Dispatcher // serves subs
+	a2a        http.Handler
+	mounted    []http.Handler // the protocols, for the test that knows who may use each route
+	handler    http.Handler
+
+	workflows *workflow.Library
 
 	instance string     // names this deck to its clients
-	lost     chan error // receives when the data folder was deleted, moved or replaced
+	lost     chan error // receives when the data folder was deleted, moved or replaced, or another server has taken over
 	writable func(context.Context) error
 
 	stopped    chan struct{} // closed by Close
@@ -207,6 +231,9 @@ func Open(ctx context.Context, dir string, o Options) (*Deck, error) {
 			return nil, err
 		}
 	}
+	if err := checkNames(o.Agents); err != nil {
+		return nil, err
+	}
 	if o.PublicURL != "" {
 		var err error
 		if o.PublicURL, err = subscription.PublicURL(o.PublicURL); err != nil {
@@ -230,7 +257,11 @@ func Open(ctx context.Context, dir string, o Options) (*Deck, error) {
 	d.hub.Observe(d.views.Observer())
 	d.hub.Observe(d.search.Observer())
 	d.streams, d.cutStreams = context.WithCancel(context.WithoutCancel(ctx))
-	d.engine = d.newEngine()
+	d.engine = d.newEngine(s.diagrams)
+	d.workflows = workflow.New(workflow.Options{Store: s.diagrams, Engine: d.engine})
+	if err := d.openAccess(dir); err != nil {
+		return nil, errors.Join(err, d.hub.Close())
+	}
 	if err := d.openSubscriptions(s.subs, dir); err != nil {
 		return nil, errors.Join(err, d.hub.Close())
 	}
@@ -241,11 +272,11 @@ func Open(ctx context.Context, dir string, o Options) (*Deck, error) {
 	return d, nil
 }
 
-func (d *Deck) newEngine() *engine.Engine {
+func (d *Deck) newEngine(diagrams workflow.Store) *engine.Engine {
 	o := &d.options
 	script, style := web.Player()
 	return engine.New(engine.Options{
-		Store: d.hub, Views: d.views, Agents: engineAgents(o.Agents), Logger: o.Logger, Lease: o.Lease, MaxEvents: o.MaxEvents,
+		Store: d.hub, Views: d.views, Agents: engineAgents(o.Agents), Unlisted: []engine.Agent{d.walker(diagrams)}, Logger: o.Logger, Lease: o.Lease, MaxEvents: o.MaxEvents,
 		RunTimeout: o.RunTimeout, IdleTimeout: o.IdleTimeout, KillAfter: o.KillAfter, KillLeftover: procgroup.KillLeftover,
 		Player: exchange.Player{Script: script, Style: style}, Discard: o.Discard,
 	})
@@ -257,34 +288,36 @@ func (d *Deck) newHandler() http.Handler {
 	if !o.NoScreen {
 		screen = web.Files()
 	}
-	tasks := task.New(task.Options{Sessions: d.hub, Views: d.views, Logger: o.Logger})
+	u := d.used()
+	tasks := task.New(task.Options{Sessions: u.sessions, Views: u.views, Logger: o.Logger})
 	api := rest.New(rest.Options{
-		Verbs: d.engine, Sessions: d.hub, Views: d.views, Contexts: instance.New(d.engine, d.views), Search: d.search, Task: tasks,
-		Socket:    ws.New(ws.Options{Sessions: d.hub, Verbs: d.engine, Views: d.views, Logger: o.Logger}),
+		Verbs: u.verbs, Sessions: u.sessions, Views: u.views, Contexts: instance.New(u.verbs, u.views), Search: u.search, Tokens: u.tokens, Task: tasks, Workflows: u.workflows,
+		Socket:    ws.New(ws.Options{Sessions: u.sessions, Verbs: u.verbs, Views: u.views, Logger: o.Logger}),
 		MaxAppend: o.MaxBody, MaxEvents: o.MaxEvents, Logger: o.Logger,
 	})
-	return server.New(server.Options{
+	out := server.Options{
 		REST: api,
 		Task: task.Default(tasks, api),
 		Durable: durable.New(durable.Options{
-			Store: d.hub, Verbs: d.engine, Views: d.views, Fork: d.forkAt, Subscriptions: d.subs,
+			Store: u.sessions, Verbs: u.verbs, Views: u.views, Fork: u.forkAt, Subscriptions: d.subs,
 			LongPoll: o.LongPoll, MaxBody: o.MaxBody, Logger: o.Logger,
 		}),
 		AGUI: agui.New(agui.Options{
-			Sessions: d.hub, Verbs: d.engine, Views: d.views, MaxBody: o.MaxBody, MaxEvents: o.MaxEvents, Version: o.Version, Stop: d.streams, Logger: o.Logger,
+			Sessions: u.sessions, Verbs: u.verbs, Views: u.views, MaxBody: o.MaxBody, MaxEvents: o.MaxEvents, Version: o.Version, Stop: d.streams, Logger: o.Logger,
 		}),
-		AISDK:       aisdk.New(aisdk.Options{Sessions: d.hub, Verbs: d.engine, Views: d.views, MaxBody: o.MaxBody, Stop: d.streams, Logger: o.Logger}),
+		AISDK:       aisdk.New(aisdk.Options{Sessions: u.sessions, Verbs: u.verbs, Views: u.views, MaxBody: o.MaxBody, Stop: d.streams, Logger: o.Logger}),
 		MCP:         d.newMCP(),
 		A2A:         d.a2a,
 		A2ASessions: a2a.SessionPaths,
 		Ready:       d.Ready, Screen: screen, Version: o.Version, Instance: d.instance, Bodies: o.BodyBudget, Logger: o.Logger,
-		AllowOrigins: o.AllowOrigins, AnyHost: o.AnyHost,
-	})
-}
-
-// forkAt forks a session for the Durable Streams protocol.
-func (d *Deck) forkAt(ctx context.Context, id, parent string, at int64) (tapedeck.Session, error) {
-	return d.engine.Fork(ctx, api.Fork{ID: id, Parent: parent, At: &at})
+		AllowOrigins: o.AllowOrigins, AnyHost: o.AnyHost, AllowHosts: o.AllowHosts,
+	}
+	d.control(&out)
+	d.mounted = []http.Handler{out.REST, out.Durable, out.AGUI, out.AISDK, out.MCP, out.A2A}
+	if d.dispatcher != nil {
+		d.mounted = append(d.mounted, d.dispatcher)
+	}
+	return server.New(out)
 }
 
 // runInBackground runs each function until the deck closes.
@@ -316,7 +349,8 @@ func (d *Deck) Ready(ctx context.Context) error {
 func (d *Deck) Instance() string { return d.instance }
 
 // Lost returns a channel that receives an error when the data folder was deleted,
-// moved or replaced. The deck cannot write any more then; close it.
+// moved or replaced, or when another server has taken over the database. The deck cannot
+// write any more then; close it.
 func (d *Deck) Lost() <-chan error { return d.lost }
 
 // Followers returns how many streams follow a session now.
@@ -386,6 +420,10 @@ var errDeckClosed = tapedeck.Errorf(tapedeck.Unavailable, "the deck is closed")
 
 // Running returns the number of active runs.
 func (d *Deck) Running() int { return d.engine.Running() }
+
+// HoldInputs keeps the inputs that wait from beginning until the deck is opened again.
+// Call it before you cancel a run to close the deck.
+func (d *Deck) HoldInputs() { d.engine.HoldInputs() }
 
 // AwaitIdle waits until no run is active, at most as long as ctx lasts.
 func (d *Deck) AwaitIdle(ctx context.Context) error { return d.engine.AwaitIdle(ctx) }

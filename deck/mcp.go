@@ -6,8 +6,8 @@ import (
 	"net/http"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/access/guard"
 	"github.com/tapedeck/tapedeck/api"
-	"github.com/tapedeck/tapedeck/engine"
 	"github.com/tapedeck/tapedeck/protocol/mcp"
 	"github.com/tapedeck/tapedeck/search"
 	"github.com/tapedeck/tapedeck/view"
@@ -15,42 +15,42 @@ import (
 
 // newMCP returns the handler of the MCP endpoint.
 func (d *Deck) newMCP() http.Handler {
-	o := mcp.Options{Reader: mcpReader{d}, OwnSession: d.options.MCPOwnSession, Version: d.options.Version, Logger: d.options.Logger}
+	o := mcp.Options{Reader: mcpReader{d.used()}, OwnSession: d.options.MCPOwnSession, Version: d.options.Version, Logger: d.options.Logger}
 	if d.options.MCPWrite {
-		o.Writer = mcpWriter{d.engine}
+		o.Writer = mcpWriter{d.used().verbs}
 	}
 	return mcp.New(d.streams, o)
 }
 
 // mcpReader reads sessions for the MCP endpoint.
-type mcpReader struct{ d *Deck }
+type mcpReader struct{ used }
 
 func (r mcpReader) Session(ctx context.Context, id string) (tapedeck.Session, error) {
-	return r.d.hub.Head(ctx, id)
+	return r.sessions.Head(ctx, id)
 }
 
 func (r mcpReader) Sessions(ctx context.Context, f tapedeck.Filter) (tapedeck.SessionPage, error) {
-	return r.d.hub.List(ctx, f)
+	return r.sessions.List(ctx, f)
 }
 
 func (r mcpReader) Search(ctx context.Context, q search.Query) (search.Result, error) {
-	return r.d.search.Search(ctx, q)
+	return r.search.Search(ctx, q)
 }
 
 func (r mcpReader) Follow(ctx context.Context, session string, o tapedeck.FollowOptions) iter.Seq2[tapedeck.Page, error] {
-	return r.d.hub.Follow(ctx, session, o)
+	return r.sessions.Follow(ctx, session, o)
 }
 
 func (r mcpReader) Snapshot(ctx context.Context, session string, q view.Query) (view.Snapshot, error) {
-	return r.d.views.Snapshot(ctx, session, q)
+	return r.views.Snapshot(ctx, session, q)
 }
 
 func (r mcpReader) Summary(ctx context.Context, session string, at int64) (view.Summary, error) {
-	return r.d.views.Summary(ctx, session, at)
+	return r.views.Summary(ctx, session, at)
 }
 
 func (r mcpReader) Diff(ctx context.Context, a, b string, atA, atB int64) (view.Diff, error) {
-	return r.d.views.Diff(ctx, a, b, atA, atB)
+	return r.views.Diff(ctx, a, b, atA, atB)
 }
 
 // Limits of a page of events: what one request costs is bounded. A page that ends at maxScan
@@ -63,10 +63,10 @@ const (
 func (r mcpReader) Events(ctx context.Context, session string, q mcp.Query) (tapedeck.Page, error) {
 	out := tapedeck.Page{Next: q.From}
 	if q.Effective {
-		s, err := r.d.hub.Head(ctx, session)
+		s, err := r.sessions.Head(ctx, session)
 		if err == nil {
 			q.Select.At = s.Head
-			q.Select.Timeline, err = r.d.views.Timeline(ctx, session, s.Head)
+			q.Select.Timeline, err = r.views.Timeline(ctx, session, s.Head)
 		}
 		if err != nil {
 			return out, err
@@ -74,7 +74,7 @@ func (r mcpReader) Events(ctx context.Context, session string, q mcp.Query) (tap
 	}
 	size := 0
 	for scanned, full := 0, false; !full && scanned < maxScan; {
-		page, err := r.d.hub.Read(ctx, session, tapedeck.Range{From: out.Next, Limit: q.Limit, MaxBytes: maxPageBytes, Reverse: q.Reverse})
+		page, err := r.sessions.Read(ctx, session, tapedeck.Range{From: out.Next, Limit: q.Limit, MaxBytes: maxPageBytes, Reverse: q.Reverse})
 		if err != nil {
 			return out, err
 		}
@@ -102,9 +102,9 @@ func (r mcpReader) Events(ctx context.Context, session string, q mcp.Query) (tap
 }
 
 // mcpWriter changes sessions for the MCP endpoint.
-type mcpWriter struct{ *engine.Engine }
+type mcpWriter struct{ guard.Verbs }
 
-func (w mcpWriter) Agents(context.Context) ([]tapedeck.Agent, error) { return w.Engine.Agents(), nil }
+func (w mcpWriter) Agents(context.Context) ([]tapedeck.Agent, error) { return w.Verbs.Agents(), nil }
 
 func (w mcpWriter) Run(ctx context.Context, t api.Task) (api.Started, error) {
 	return w.Start(ctx, t)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/view"
 )
 
 // A Session is a handle of one session. Making it costs nothing and reads nothing. If
@@ -61,6 +62,28 @@ func (s *Session) Resume(ctx context.Context, r api.Resume) (api.Started, error)
 // only open run. It is a [tapedeck.Conflict] if none or several are open.
 func (s *Session) Cancel(ctx context.Context, invocation string) (api.Cancelled, error) {
 	return s.deck.engine.Cancel(ctx, s.id, invocation)
+}
+
+// CancelAll is like [Session.Cancel], and withdraws the inputs that wait in the thread of
+// the run.
+func (s *Session) CancelAll(ctx context.Context, invocation string) (api.Cancelled, error) {
+	return s.deck.engine.CancelAll(ctx, s.id, invocation)
+}
+
+// Inputs returns the inputs that wait, in the order in which they will run, and the
+// newest of those that have ended. [Deck.Run] makes one if api.Task.When says so.
+func (s *Session) Inputs(ctx context.Context) ([]view.Input, error) {
+	return s.deck.engine.Inputs(ctx, s.id, "")
+}
+
+// Withdraw withdraws an input that waits.
+func (s *Session) Withdraw(ctx context.Context, input string) (view.Input, error) {
+	return s.deck.engine.Withdraw(ctx, api.Withdraw{Session: s.id, Input: input})
+}
+
+// Move puts an input that waits before another one, or at the end if before is "".
+func (s *Session) Move(ctx context.Context, input, before string) (view.Input, error) {
+	return s.deck.engine.Move(ctx, api.Move{Session: s.id, Input: input, Before: before})
 }
 
 // Answer answers a question of an agent: it chooses an option of a permission. The

@@ -26,6 +26,6 @@ func (d *Deck) openSubscriptions(store subscription.Store, dir string) error {
 	}
 	d.hub.Observe(s.Observer())
 	d.runInBackground(s.Run)
-	d.subs = s
+	d.subs, d.dispatcher = d.subscriptions(s), s
 	return nil
 }

@@ -64,12 +64,12 @@ func (q *question) answerWith(ctx context.Context, a api.Answer) (api.Answered, 
 	defer q.mu.Unlock()
 	err := q.checkOption(a.Option)
 	if err == nil {
-		err = wasShown(&a, q.offset)
+		err = cmp.Or(wasShown(&a, q.offset), checkInput(&q.Question, a.Option, a.Input))
 	}
 	if err != nil {
 		return api.Answered{}, err
 	}
-	d := tapedeck.Choice{ID: q.ID, Option: a.Option, Outcome: outcomeSelected}
+	d := tapedeck.Choice{ID: q.ID, Option: a.Option, Outcome: outcomeSelected, Input: a.Input}
 	ev := q.run.event(payload.PermissionAnswered{Choice: d})
 	ev.Actor = a.Actor
 	done, err := q.run.engine.write(ctx, tapedeck.Append{Session: a.Session, Events: []tapedeck.Event{ev}}, q.run.isOpen)
@@ -138,10 +138,12 @@ func (e *Engine) answerForeign(ctx context.Context, a api.Answer) (api.Answered,
 	case p.Status != view.PermissionOpen:
 		return api.Answered{}, answeredAlready(p.ID, p.Option)
 	}
-	if err := cmp.Or(hasOption(p.ID, options(p), a.Option), wasShown(&a, p.Offset)); err != nil {
+	asked := tapedeck.Question{ID: p.ID, Options: options(p)}
+	_ = json.Unmarshal(p.Form, &asked.Form) // a form of another shape asks for nothing
+	if err := cmp.Or(hasOption(p.ID, asked.Options, a.Option), wasShown(&a, p.Offset), checkInput(&asked, a.Option, a.Input)); err != nil {
 		return api.Answered{}, err
 	}
-	ev := event(payload.PermissionAnswered{Choice: tapedeck.Choice{ID: p.ID, Option: a.Option, Outcome: outcomeSelected}}, a.Actor)
+	ev := event(payload.PermissionAnswered{Choice: tapedeck.Choice{ID: p.ID, Option: a.Option, Outcome: outcomeSelected, Input: a.Input}}, a.Actor)
 	ev.Thread, ev.Invocation, ev.Instance = p.Thread, p.Invocation, p.Instance
 	done, err := e.write(context.WithoutCancel(ctx), tapedeck.Append{Session: s.ID, Events: []tapedeck.Event{ev}}, func(s *tapedeck.Session, _ []tapedeck.Event) error {
 		if p.Invocation != "" && !hasRun(s, p.Invocation) {
@@ -177,7 +179,7 @@ func (e *Engine) over(ctx context.Context, session, id string) error {
 func options(p *view.Permission) []tapedeck.PermissionOption {
 	out := make([]tapedeck.PermissionOption, len(p.Options))
 	for i, o := range p.Options {
-		out[i].ID = o.ID
+		out[i].ID, out[i].Kind = o.ID, o.Kind
 	}
 	return out
 }
@@ -214,7 +216,7 @@ func (e *Engine) lockAnswered(ctx context.Context, session string, events []tape
 		}
 		q.mu.Lock()
 		t.question, t.answer = q, d
-		asker := q.run.root()
+		asker := q.run.asker()
 		events[i].Thread, events[i].Invocation, events[i].Instance = asker.in.Thread, asker.in.ID, asker.instance
 	}
 	return t, nil
@@ -233,6 +235,9 @@ func (t *loggedAnswer) check(s *tapedeck.Session) error {
 	var err error
 	if q.answer != nil || t.answer.Option != "" || t.answer.Outcome != outcomeCancelled {
 		err = q.checkOption(t.answer.Option)
+	}
+	if err == nil && t.answer.Option != "" {
+		err = checkInput(&q.Question, t.answer.Option, t.answer.Input)
 	}
 	t.accepted = err == nil
 	return err

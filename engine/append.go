@@ -83,7 +83,9 @@ func comesInto(ev *tapedeck.Event, r *tapedeck.OpenRun) bool {
 // isAgents reports whether only an agent sends events of a type.
 func isAgents(typ string) bool {
 	switch typ {
-	case tapedeck.AgentLinked, tapedeck.PermissionRequested, tapedeck.InstanceStarted:
+	case tapedeck.AgentLinked, tapedeck.PermissionRequested, tapedeck.InstanceStarted,
+		tapedeck.WorkflowStarted, tapedeck.WorkflowEntered, tapedeck.WorkflowWaiting, tapedeck.WorkflowCaught, tapedeck.WorkflowLeft,
+		tapedeck.WorkflowFailed, tapedeck.WorkflowVariables, tapedeck.WorkflowMessage, tapedeck.WorkflowEnded:
 		return true
 	}
 	return !strings.Contains(typ, ".")
@@ -94,6 +96,10 @@ func fromOutside(ev *tapedeck.Event) error {
 	if strings.HasPrefix(ev.Type, "session.") {
 		return tapedeck.Errorf(tapedeck.Invalid, "%s cannot be appended", ev.Type).
 			WithHint("events of the session itself are made by its verbs, such as PATCH, DELETE and close")
+	}
+	if strings.HasPrefix(ev.Type, "input.") {
+		return tapedeck.Errorf(tapedeck.Invalid, "%s cannot be appended", ev.Type).
+			WithHint("send a task with when=queue; the server appends the events of inputs")
 	}
 	if err := checkChannel(ev); err != nil {
 		return err

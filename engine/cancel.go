@@ -34,13 +34,22 @@ func (e *Engine) Cancel(ctx context.Context, session, invocation string) (api.Ca
 // cancelRun tells a run to stop. It returns a function that waits for the end of the
 // run.
 func (e *Engine) cancelRun(ctx context.Context, s *tapedeck.Session, open tapedeck.OpenRun) func() (api.Cancelled, error) {
+	return e.stopRun(ctx, s, open, errCancelled)
+}
+
+// revertRun is cancelRun for a jump.
+func (e *Engine) revertRun(ctx context.Context, s *tapedeck.Session, open tapedeck.OpenRun) func() (api.Cancelled, error) {
+	return e.stopRun(ctx, s, open, errReverted)
+}
+
+func (e *Engine) stopRun(ctx context.Context, s *tapedeck.Session, open tapedeck.OpenRun, cause error) func() (api.Cancelled, error) {
 	e.mu.Lock()
 	r := e.runs[open.Invocation]
 	e.mu.Unlock()
 	if r == nil {
 		return func() (api.Cancelled, error) { return e.cancelForeign(ctx, s, open) }
 	}
-	r.stop(errCancelled)
+	r.stop(cause)
 	return func() (api.Cancelled, error) {
 		select {
 		case <-r.done:

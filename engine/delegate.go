@@ -1,9 +1,11 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
@@ -23,7 +25,11 @@ type parentage struct {
 	run     *run // nil for a run that a user started
 	depth   int
 	started chan struct{} // closed when the beginning of this run is in the log
+	first   int64         // its first event; 0 as long as the log has none
+	mu      sync.Mutex    // the run may end while its agent is still speaking
 	text    strings.Builder
+	maxText int
+	fresh   bool // see predecessor
 }
 
 // delegates returns the agents that a run of an agent at a depth may start.
@@ -43,15 +49,24 @@ func (e *Engine) delegates(agent *Agent, depth int) (out []tapedeck.Agent) {
 // go through the queue of this run, after the tool call that led to it. From then on
 // the child is a run like any other, except that it ends with this run.
 func (r *run) delegate(ctx context.Context, d tapedeck.Delegation) (tapedeck.Delegated, error) {
-	child, err := r.newChild(ctx, &d)
+	if d.Thread != "" {
+		return r.delegateOn(ctx, &d)
+	}
+	d.Thread = tapedeck.NewID(payload.SubThreadPrefix)
+	child, err := r.newChild(ctx, &d, &predecessor{})
 	if err != nil {
 		return tapedeck.Delegated{}, err
 	}
+	return r.await(ctx, &d, child)
+}
+
+// await begins a child run and waits for its end.
+func (r *run) await(ctx context.Context, d *tapedeck.Delegation, child *run) (tapedeck.Delegated, error) {
 	defer context.AfterFunc(ctx, func() { child.stop(context.Cause(ctx)) })()
 	r.questions.addWaiting(1) // an agent that waits for another one is not idle
 	defer r.queue.notify()
 	defer r.questions.addWaiting(-1)
-	if !r.pushAll(child.childOpening(&d)) || !child.waitStarted() {
+	if !r.pushAll(child.childOpening(d)) || !child.waitStarted() {
 		r.engine.unregister(child) // if the log has its beginning after all, the end of this run ends it
 		return tapedeck.Delegated{}, tapedeck.Errorf(tapedeck.Unavailable, "the run has ended")
 	}
@@ -63,16 +78,19 @@ func (r *run) delegate(ctx context.Context, d tapedeck.Delegation) (tapedeck.Del
 	}
 	r.stamp(&end)
 	r.queue.push(end)
-	return tapedeck.Delegated{Text: child.from.text.String(), Status: child.result.status, Thread: child.in.Thread}, nil
+	return tapedeck.Delegated{
+		Text: child.from.said(), Status: child.result.status, Thread: child.in.Thread, Invocation: child.in.ID, Message: child.failure,
+	}, nil
 }
 
-// newChild returns a run of another agent, which this run starts.
-func (r *run) newChild(ctx context.Context, d *tapedeck.Delegation) (*run, error) {
+// newChild returns a run of another agent, which this run starts. f says what came
+// before it on its thread.
+func (r *run) newChild(ctx context.Context, d *tapedeck.Delegation, f *predecessor) (*run, error) {
 	if !slices.ContainsFunc(r.in.Delegates, func(a tapedeck.Agent) bool { return a.Name == d.Agent }) {
 		return nil, tapedeck.Errorf(tapedeck.Forbidden, "%s may not start the agent %.100q", r.agent.Name, d.Agent)
 	}
 	e := r.engine
-	t := api.Task{Session: r.in.Session, Text: d.Task, Agent: d.Agent, Thread: tapedeck.NewID(payload.SubThreadPrefix), Actor: "agent:" + r.agent.Name}
+	t := api.Task{Session: r.in.Session, Text: d.Task, Agent: d.Agent, Thread: d.Thread, Config: d.Config, Actor: "agent:" + r.agent.Name}
 	agent, err := e.agent(d.Agent)
 	if err == nil && strings.TrimSpace(t.Text) == "" {
 		err = tapedeck.Errorf(tapedeck.Invalid, "the task is empty")
@@ -84,15 +102,20 @@ func (r *run) newChild(ctx context.Context, d *tapedeck.Delegation) (*run, error
 	if err != nil {
 		return nil, err
 	}
-	var f predecessor
-	if err := e.prepare(ctx, &s, t.Thread, &agent, nil, &f); err != nil {
+	if err := e.prepare(ctx, &s, t.Thread, &agent, d.Config, f); err != nil {
 		return nil, err
 	}
-	child := newRun(e, agent, t, f)
-	child.from = parentage{run: r, depth: r.from.depth + 1, started: make(chan struct{})}
+	child := newRun(e, agent, t, *f)
+	child.from.run, child.from.depth, child.from.started = r, r.from.depth+1, make(chan struct{})
+	child.from.maxText, child.from.fresh = maxChildText, f.fresh
+	child.owner = r.owner
 	child.in.Delegates = e.delegates(&agent, child.from.depth)
 	if len(child.in.Delegates) == 0 {
 		child.in.Delegate = nil
+	}
+	child.heard = s.Head // for its opening; childStarted corrects it
+	if err := child.prepareOpening(ctx); err != nil {
+		return nil, err
 	}
 	child.ctx, child.stop = context.WithCancelCause(r.ctx)
 	return child, e.register(child)
@@ -108,6 +131,9 @@ func (r *run) childOpening(d *tapedeck.Delegation) []tapedeck.Event {
 	parent.stamp(&begun)
 	instance := payload.NewEvent(payload.InstanceStarted{ID: r.instance, Name: r.agent.Name, Parent: parent.instance})
 	r.stamp(&instance)
+	if r.in.Resumes != "" {
+		return append([]tapedeck.Event{begun}, r.opening(api.Task{Text: d.Task, Actor: "agent:" + parent.agent.Name})...)
+	}
 	return append([]tapedeck.Event{begun, instance}, r.opening(api.Task{Text: d.Task, Actor: "agent:" + parent.agent.Name})...)
 }
 
@@ -122,28 +148,63 @@ func (r *run) waitStarted() bool {
 	}
 }
 
-// childStarted tells a child run that its RUN_STARTED is in the log.
+// childStarted tells a child run that its RUN_STARTED is in the log. Its first event,
+// which says where its history ends, may be in an earlier append.
 func (r *run) childStarted(ev *tapedeck.Event, offset int64) {
-	r.engine.mu.Lock()
-	child := r.engine.runs[ev.Invocation]
-	r.engine.mu.Unlock()
-	if child != nil && child.from.run == r {
-		child.offset, child.heard = offset, offset
-		close(child.from.started)
+	child := r.childOf(ev)
+	if child == nil {
+		return
 	}
+	child.offset, child.upTo = cmp.Or(child.from.first, offset), offset+1
+	child.heard = child.offset
+	if child.from.fresh {
+		child.heard = 0
+	}
+	close(child.from.started)
+}
+
+// childBegins notes the first event of a child run.
+func (r *run) childBegins(ev *tapedeck.Event, offset int64) {
+	if child := r.childOf(ev); child != nil && child.from.first == 0 {
+		child.from.first = offset
+	}
+}
+
+// childOf returns the child run to which an event belongs, nil if it is of no child.
+func (r *run) childOf(ev *tapedeck.Event) *run {
+	if ev.Invocation == r.in.ID {
+		return nil
+	}
+	r.engine.mu.Lock()
+	defer r.engine.mu.Unlock()
+	if child := r.engine.runs[ev.Invocation]; child != nil && child.from.run == r {
+		return child
+	}
+	return nil
 }
 
 // captureText keeps the agent's last message for the parent run.
 func (r *run) captureText(ev *tapedeck.Event) {
-	switch {
-	case r.from.run == nil:
-	case ev.Type == tapedeck.TextMessageStart:
+	if r.from.run == nil {
+		return
+	}
+	r.from.mu.Lock()
+	defer r.from.mu.Unlock()
+	switch ev.Type {
+	case tapedeck.TextMessageStart:
 		r.from.text.Reset()
-	case ev.Type == tapedeck.TextMessageContent:
-		if r.from.text.Len() < maxChildText {
+	case tapedeck.TextMessageContent:
+		if r.from.text.Len() < r.from.maxText {
 			r.from.text.WriteString(jsonobj.StringOf(jsonobj.Member(ev.Data, "delta")))
 		}
 	}
+}
+
+// said returns the text that was captured.
+func (p *parentage) said() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.text.String()
 }
 
 // root returns the run that a user started. Questions to people are asked there.

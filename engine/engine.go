@@ -30,6 +30,7 @@ const (
 // Options of an engine. Store is required.
 type Options struct {
 	Store       tapedeck.Store // with the hub on top, which notifies followers of each append
+	Unlisted    []Agent        // can be given tasks by name, but are not listed, and are never the default
 	Views       Views          // of the same store; nil: the engine makes its own
 	Agents      []Agent        // can be given tasks; the first is the default
 	Now         func() time.Time
@@ -75,6 +76,7 @@ type Engine struct {
 	views    Views
 	id       string // the owner of the runs that it starts
 	ledgers  ledgers
+	feeder   *feeder
 	leases   leases
 	presence *presence.Tracker
 
@@ -83,7 +85,8 @@ type Engine struct {
 	answering sync.Mutex // held while a question of an external run is answered
 
 	mu      sync.Mutex
-	runs    map[string]*run // by invocation
+	runs    map[string]*run      // by invocation
+	jumping map[string]*jumpGate // by session
 	closing bool
 	wg      sync.WaitGroup
 	life    context.Context // until Shutdown
@@ -113,11 +116,13 @@ func New(o Options) *Engine {
 		o.Store.Observe(tapedeck.Observer{Erased: own.Observer().Erased}) // not of commits: nothing runs own in the background
 		o.Views = own
 	}
-	e := &Engine{options: o, store: o.Store, views: o.Views, id: tapedeck.NewID("eng_"), runs: map[string]*run{}}
+	e := &Engine{options: o, store: o.Store, views: o.Views, id: tapedeck.NewID("eng_"), runs: map[string]*run{}, feeder: newFeeder(), jumping: map[string]*jumpGate{}}
 	e.life, e.endLife = context.WithCancel(context.Background())
 	e.leases = leases{since: o.Now(), lastEvent: map[leaseKey]time.Time{}}
 	e.presence = presence.New(0, e.storeLeft)
 	e.wg.Go(e.sweep)
+	e.store.Observe(tapedeck.Observer{Committed: e.feeder.observe})
+	e.wg.Go(e.feed)
 	return e
 }
 

@@ -90,7 +90,11 @@ func (e *Engine) erasure(ctx context.Context, r *api.Erase, s *tapedeck.Session)
 	if rename := found.rename(); rename != nil {
 		a.Events = append([]tapedeck.Event{event(*rename, r.Actor)}, a.Events...)
 	}
+	a.Events = append(withdrawn(inputsWithin(s, a.Ranges), "its text was erased", r.Actor), a.Events...)
 	a.Check = func(now *tapedeck.Session) error {
+		if !slices.Equal(now.Inputs, s.Inputs) {
+			return errStale
+		}
 		if now.Gen != s.Gen || now.Title != s.Title || !maps.Equal(now.Labels, s.Labels) {
 			return errStale
 		}
@@ -100,6 +104,13 @@ func (e *Engine) erasure(ctx context.Context, r *api.Erase, s *tapedeck.Session)
 		return notRunning(now, a.Ranges)
 	}
 	return a, found.events, nil
+}
+
+// inputsWithin returns the inputs that wait and lose their text.
+func inputsWithin(s *tapedeck.Session, ranges []tapedeck.OffsetRange) []tapedeck.WaitingInput {
+	return slices.DeleteFunc(slices.Clone(s.Inputs), func(in tapedeck.WaitingInput) bool {
+		return !slices.ContainsFunc(ranges, func(r tapedeck.OffsetRange) bool { return r.From <= in.Offset && in.Offset < r.To })
+	})
 }
 
 // inspect checks the ranges of an erasure, sets its receipt, and surveys its events.

@@ -35,7 +35,7 @@ func (r *run) terminal(agentErr, writeErr error) terminal {
 	started := r.queue.hasBegun()
 	var late *timeout
 	switch {
-	case errors.Is(cause, errCancelled):
+	case errors.Is(cause, errCancelled), errors.Is(cause, errReverted):
 		return cancelledEnd(started)
 	case errors.Is(cause, errShutdown):
 		return errorEnd(tapedeck.CodeInterrupted, "the server was stopped", tapedeck.StatusInterrupted)

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"maps"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
@@ -51,7 +52,7 @@ func (e *Engine) Fork(ctx context.Context, f api.Fork) (tapedeck.Session, error)
 func (e *Engine) forked(ctx context.Context, f *api.Fork, parent *tapedeck.Session, at int64) (tapedeck.Event, error) {
 	d := payload.SessionForked{
 		Session: f.ID, Parent: f.Parent, At: at, Copy: f.Copy,
-		Title: parent.Title, Owner: parent.Owner, Agent: parent.Agent, Labels: parent.Labels,
+		Title: parent.Title, Owner: parent.Owner, Agent: parent.Agent, Labels: without(parent.Labels, f.WithoutLabels),
 	}
 	if f.Title != nil {
 		d.Title = *f.Title
@@ -79,6 +80,15 @@ func (e *Engine) forked(ctx context.Context, f *api.Fork, parent *tapedeck.Sessi
 		d.Status, d.Resumable = string(st.status), st.resumable
 	}
 	return event(d, f.Actor), nil
+}
+
+// without returns labels without some of them.
+func without(labels map[string]string, names []string) map[string]string {
+	out := maps.Clone(labels)
+	for _, name := range names {
+		delete(out, name)
+	}
+	return out
 }
 
 // jumpBefore returns the offset of the newest jump below an offset, 0 if there is

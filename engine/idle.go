@@ -2,9 +2,12 @@ package engine
 
 import "context"
 
-// AwaitIdle waits until this engine drives no run, or until ctx is done.
+// AwaitIdle waits until this engine drives no run and begins none, or until ctx is done.
 func (e *Engine) AwaitIdle(ctx context.Context) error {
 	for {
+		if err := e.feeder.settleAll(ctx); err != nil {
+			return err
+		}
 		var r *run
 		e.mu.Lock()
 		for _, r = range e.runs {
@@ -22,8 +25,13 @@ func (e *Engine) AwaitIdle(ctx context.Context) error {
 	}
 }
 
-// Running returns how many runs this engine drives.
+// Running returns how many runs this engine drives, and in how many sessions it is about
+// to begin some.
 func (e *Engine) Running() int {
+	return e.feeder.working() + e.driven()
+}
+
+func (e *Engine) driven() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return len(e.runs)

@@ -31,6 +31,7 @@ func (e *Engine) Import(ctx context.Context, in api.ImportRequest, r io.Reader) 
 	m := &importing{engine: e, journal: newJournal(e)}
 	if err := m.all(ctx, d); err != nil {
 		m.journal.undo(context.WithoutCancel(ctx))
+		m.letBegin()
 		return api.Imported{}, err
 	}
 	m.Lines, m.Skipped = d.Lines(), d.Skipped()
@@ -43,6 +44,7 @@ type importing struct {
 	journal *journal
 	api.Imported
 	session string           // the session that is being written; "" for none
+	release func()           // lets inputs of the session begin
 	entry   tapedeck.Session // its entry in the input
 	next    int64            // its head
 	events  []tapedeck.Event // not appended yet
@@ -77,7 +79,7 @@ func (m *importing) begin(ctx context.Context, entry tapedeck.Session, first tap
 	m.entry, m.next = entry, 1
 	m.Events++
 	id, err := m.create(ctx, first)
-	m.session = id
+	m.session, m.release = id, m.engine.feeder.hold(id)
 	m.Sessions = append(m.Sessions, id)
 	return err
 }
@@ -119,16 +121,28 @@ func (m *importing) flush(ctx context.Context, closes bool) error {
 	return err
 }
 
+// letBegin lets inputs of the session begin that is being written.
+func (m *importing) letBegin() {
+	if m.release != nil {
+		m.release()
+		m.release = nil
+	}
+}
+
 // finish completes the session that is being written. It ends the runs that were open
 // when the session was exported, because no engine drives them here.
 func (m *importing) finish(ctx context.Context) error {
 	if m.session == "" {
 		return nil
 	}
+	defer m.letBegin()
 	id, closed := m.session, m.entry.Closed
 	err := m.flush(ctx, closed)
 	m.session = ""
 	if err != nil || closed {
+		return err
+	}
+	if _, err := m.engine.withdrawAll(ctx, id, "", "it waited in the session that was exported", "tapedeck"); err != nil {
 		return err
 	}
 	s, err := m.engine.session(ctx, id)

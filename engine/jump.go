@@ -30,6 +30,11 @@ func (t *target) includesThread(thread string) bool {
 	return t.thread == "" || t.thread == thread || slices.Contains(t.subThreads, thread)
 }
 
+// inputs returns the inputs that wait in the threads of the jump.
+func (t *target) inputs(s *tapedeck.Session) []tapedeck.WaitingInput {
+	return slices.DeleteFunc(slices.Clone(s.Inputs), func(in tapedeck.WaitingInput) bool { return !t.includesThread(in.Thread) })
+}
+
 // addSubThreads adds the threads of sub-agents that jump with the thread: those whose
 // active events now differ from those at the target offset.
 func (e *Engine) addSubThreads(ctx context.Context, session string, t *target) error {
@@ -71,6 +76,7 @@ func isUnder(parents map[string]string, thread, above string) bool {
 // jump carries out a rewind, an undo, an overwrite or a clear, see [tapedeck.Jump].
 // aim returns its target.
 func (e *Engine) jump(ctx context.Context, session, actor string, aim func(*tapedeck.Session) (target, error)) (api.Rewound, error) {
+	defer e.feeder.hold(session)() // the end of a cancelled run must not begin an input that the jump withdraws
 	s, err := e.session(ctx, session)
 	if err != nil {
 		return api.Rewound{}, err
@@ -85,6 +91,7 @@ func (e *Engine) jump(ctx context.Context, session, actor string, aim func(*tape
 	if err != nil {
 		return api.Rewound{}, err
 	}
+	defer e.beginJump(session)()
 	stopped, err := e.cancelRuns(ctx, &s, &t)
 	if err != nil {
 		return api.Rewound{}, err
@@ -165,7 +172,7 @@ func (e *Engine) cancelRuns(ctx context.Context, s *tapedeck.Session, t *target)
 			}
 			fallthrough
 		default:
-			waits = append(waits, e.cancelRun(ctx, s, r)) // all at once, because an agent may take long to stop
+			waits = append(waits, e.revertRun(ctx, s, r)) // all at once, because an agent may take long to stop
 		}
 	}
 	var stopped []string
@@ -201,8 +208,12 @@ func (e *Engine) appendJump(ctx context.Context, began *tapedeck.Session, t *tar
 			return api.Rewound{}, err
 		}
 		taking.Status, taking.Resumable = string(st.status), st.resumable
-		done, err := e.write(ctx, tapedeck.Append{Session: began.ID, Events: []tapedeck.Event{event(t.payload(taking), actor)}},
+		events := append(withdrawn(t.inputs(&now), "its thread was reverted", actor), event(t.payload(taking), actor))
+		done, err := e.write(ctx, tapedeck.Append{Session: began.ID, Events: events},
 			func(s *tapedeck.Session, _ []tapedeck.Event) error {
+				if !slices.Equal(t.inputs(s), t.inputs(&now)) {
+					return errMoved
+				}
 				if err := mayJump(s, began, t); err != nil || t.thread == "" {
 					return err
 				}
@@ -210,7 +221,7 @@ func (e *Engine) appendJump(ctx context.Context, began *tapedeck.Session, t *tar
 			})
 		if err == nil {
 			return api.Rewound{
-				Session: began.ID, Marker: taking.Marker, Offset: done.First, To: t.to, Thread: t.thread, Undoes: t.undoes, Status: st.status,
+				Session: began.ID, Marker: taking.Marker, Offset: done.Next - 1, To: t.to, Thread: t.thread, Undoes: t.undoes, Status: st.status,
 			}, nil
 		}
 		if !errors.Is(err, errMoved) {

@@ -16,6 +16,11 @@ import (
 func (r *run) opening(t api.Task) []tapedeck.Event {
 	begin := r.started(&t)
 	var events []tapedeck.Event
+	if t.Queued != "" {
+		started := event(payload.InputStarted{ID: t.Queued, Invocation: r.in.ID}, t.Actor)
+		started.Thread, started.Time = r.in.Thread, begin.Time
+		events = append(events, started)
+	}
 	for _, m := range earlier(t.Messages) {
 		events = append(events, r.added(m, &t, begin.Time))
 	}
@@ -24,6 +29,11 @@ func (r *run) opening(t api.Task) []tapedeck.Event {
 	}
 	if r.message != nil {
 		events = append(events, r.added(*r.message, &t, begin.Time))
+	}
+	for _, ev := range r.own {
+		r.stamp(&ev)
+		ev.Time = begin.Time
+		events = append(events, ev)
 	}
 	events = append(events, begin)
 	if t.State != nil {
@@ -85,14 +95,16 @@ func (r *run) started(t *api.Task) tapedeck.Event {
 	if r.from.run != nil {
 		parent = r.from.run.in.ID
 	}
-	begin := r.engine.runStarted(r.in.Thread, r.in.ID, parent, meta, t.Input)
+	meta.Owner = r.owner
+	begin := runStarted(r.in.Thread, r.in.ID, parent, meta, t.Input)
 	r.stamp(&begin)
 	return begin
 }
 
-// runStarted returns the event that begins a run which this engine drives.
-func (e *Engine) runStarted(thread, invocation, parent string, meta tapedeck.Meta, input *payload.RunInput) tapedeck.Event {
-	meta.Owner = e.id
+// runStarted returns the event that begins a run. The owner in meta is that of the run
+// which a user started, because a run ends with the one that started it only if both
+// have the same owner.
+func runStarted(thread, invocation, parent string, meta tapedeck.Meta, input *payload.RunInput) tapedeck.Event {
 	d := map[string]any{"threadId": thread, "runId": invocation, "metadata": meta.In(nil)}
 	if parent != "" {
 		d["parentRunId"] = parent

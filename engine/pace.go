@@ -14,7 +14,7 @@ const (
 
 // pace returns how long a run waits between two appends, if the next has only deltas.
 func (e *Engine) pace() time.Duration {
-	d := min(time.Duration(e.Running())*paceEach, paceLimit)
+	d := min(time.Duration(e.driven())*paceEach, paceLimit)
 	if d < paceFrom {
 		return 0
 	}

@@ -30,6 +30,7 @@ type questions struct {
 type question struct {
 	run *run
 	tapedeck.Question
+	posted bool          // the runner does not wait for the answer; it takes it from its inbox
 	asked  chan struct{} // closed when the log has the question
 	offset int64         // of the question, once asked is closed
 	chosen chan struct{} // closed when answer is set
@@ -105,7 +106,11 @@ func (r *run) ask(ctx context.Context, d tapedeck.Question) (tapedeck.Choice, er
 		d.ID = tapedeck.NewID("per_")
 	}
 	q := newQuestion(r, d)
-	ev := r.event(payload.PermissionRequested{Question: d})
+	p := payload.PermissionRequested{Question: d}
+	if asker := r.asker(); asker != r {
+		p.Metadata = tapedeck.Meta{Thread: r.in.Thread, Invocation: r.in.ID}.In(nil)
+	}
+	ev := r.event(p)
 	if err := checkQuestion(&d, &ev); err != nil {
 		return tapedeck.Choice{}, err
 	}
@@ -146,6 +151,9 @@ func checkQuestion(d *tapedeck.Question, ev *tapedeck.Event) error {
 		}
 		seen[o.ID] = true
 	}
+	if err := checkForm(d.ID, d.Form); err != nil {
+		return err
+	}
 	return ev.Check()
 }
 
@@ -153,8 +161,17 @@ func checkQuestion(d *tapedeck.Question, ev *tapedeck.Event) error {
 // started, where people see it.
 func (r *run) event(p payload.Payload) tapedeck.Event {
 	ev := payload.NewEvent(p)
-	r.root().stamp(&ev)
+	r.asker().stamp(&ev)
 	return ev
+}
+
+// asker returns the run in which a run asks people: the one that a user started, unless
+// a durable run yields its questions itself.
+func (r *run) asker() *run {
+	if r.durable {
+		return r
+	}
+	return r.root()
 }
 
 // withdraw answers a question as cancelled, unless it was answered. The answer goes
@@ -175,6 +192,9 @@ func (q *question) withdraw() {
 func (q *question) setAnswer(d tapedeck.Choice) {
 	q.answer = &d
 	close(q.chosen)
+	if q.posted {
+		q.run.inbox.put(q.run.event(payload.PermissionAnswered{Choice: d}))
+	}
 }
 
 // A follower is a store that sends what is appended to it, such as the hub.
@@ -220,8 +240,12 @@ func (r *run) noteWritten(events []tapedeck.Event, first int64) {
 			r.noteRequested(&events[i], first+int64(i))
 		case tapedeck.PermissionAnswered:
 			r.noteAnswered(&events[i])
+		case tapedeck.InstanceStarted, tapedeck.MessageAdded, tapedeck.WorkflowStarted:
+			r.childBegins(&events[i], first+int64(i))
 		case tapedeck.RunStarted:
 			r.childStarted(&events[i], first+int64(i))
+		case tapedeck.WorkflowCaught:
+			r.inbox.noteCaught(&events[i])
 		case tapedeck.UsageReported:
 			if events[i].Invocation == r.in.ID {
 				r.usage.add(&events[i])
@@ -235,7 +259,9 @@ func (r *run) noteWritten(events []tapedeck.Event, first int64) {
 func (r *run) registerQuestion(ev *tapedeck.Event) {
 	var d tapedeck.Question
 	if json.Unmarshal(ev.Data, &d) == nil {
-		r.questions.register(newQuestion(r, d)) // no effect if it is registered
+		q := newQuestion(r, d)
+		q.posted = true
+		r.questions.register(q) // no effect if it is registered
 	}
 }
 

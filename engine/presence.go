@@ -34,7 +34,7 @@ func (e *Engine) Present(ctx context.Context, session string) ([]payload.Presenc
 }
 
 // WatchPresence returns a watcher of the users in a session.
-func (e *Engine) WatchPresence(session string) api.PresenceWatcher {
+func (e *Engine) WatchPresence(_ context.Context, session string) api.PresenceWatcher {
 	return e.presence.Watch(session)
 }
 

@@ -11,15 +11,21 @@ import (
 )
 
 // reattach makes this engine drive a run that an earlier process left open, if its
-// agent works elsewhere and the runner can continue to listen to it. It reports false
-// if the run must be ended.
-func (e *Engine) reattach(ctx context.Context, s *tapedeck.Session, open *tapedeck.OpenRun) (bool, error) {
-	if s.Closed || len(withDescendants(s.Runs, *open)) > 1 {
+// agent works elsewhere and the runner can continue to listen to it, or if its state is
+// in the log. It reports false if the run must be ended.
+func (e *Engine) reattach(ctx context.Context, s *tapedeck.Session, open *tapedeck.OpenRun, kill bool) (bool, error) {
+	if s.Closed {
 		return false, nil
 	}
 	started, err := eventAt(ctx, e.store, s.ID, open.Offset)
 	if err != nil {
 		return false, err
+	}
+	if agent, ok := e.durableAgent(&started); ok {
+		return e.continueRun(ctx, s, open, &started, agent, kill)
+	}
+	if len(withDescendants(s.Runs, *open)) > 1 {
+		return false, nil
 	}
 	agent, ok := e.reattachable(&started)
 	if !ok {
@@ -42,19 +48,30 @@ func (e *Engine) reattach(ctx context.Context, s *tapedeck.Session, open *tapede
 
 // reattachable returns the agent of a run, if it can be reattached to.
 func (e *Engine) reattachable(started *tapedeck.Event) (Agent, bool) {
-	var d struct {
-		Metadata json.RawMessage `json:"metadata"`
-	}
-	name := ""
-	if started.Unpack(&d) {
-		name = tapedeck.MetaOf(d.Metadata).Agent
-	}
-	agent, err := e.agent(name)
-	if name == "" || err != nil {
+	agent, ok := e.agentOf(started)
+	if !ok {
 		return Agent{}, false
 	}
 	c, ok := agent.Runner.(runner.Reattaching)
 	return agent, ok && c.Available() == nil
+}
+
+// agentOf returns the agent of a run, if this engine has it.
+func (e *Engine) agentOf(started *tapedeck.Event) (Agent, bool) {
+	name := metaOf(started).Agent
+	agent, err := e.agent(name)
+	return agent, name != "" && err == nil
+}
+
+// metaOf returns the members of Tapedeck in the metadata of an event.
+func metaOf(ev *tapedeck.Event) tapedeck.Meta {
+	var d struct {
+		Metadata json.RawMessage `json:"metadata"`
+	}
+	if !ev.Unpack(&d) {
+		return tapedeck.Meta{}
+	}
+	return tapedeck.MetaOf(d.Metadata)
 }
 
 // adopt returns a run that continues an open one, nil if it waits for an answer to a
@@ -71,23 +88,26 @@ func (e *Engine) adopt(ctx context.Context, s *tapedeck.Session, open *tapedeck.
 	r := newRun(e, agent, api.Task{Session: s.ID, Thread: open.Thread}, predecessor{})
 	r.in.ID, r.offset = open.Invocation, first
 	r.queue.begun = true
-	head := s.Head
-	r.in.Begun = func(ctx context.Context) iter.Seq2[tapedeck.Event, error] {
-		return func(yield func(tapedeck.Event, error) bool) {
-			for ev, err := range tapedeck.Events(ctx, e.store, s.ID, first) {
-				if err == nil && ev.Offset >= head {
-					return
-				}
-				if err == nil && ev.Invocation != open.Invocation {
-					continue
-				}
-				if !yield(ev, err) || err != nil {
-					return
-				}
+	r.upTo = s.Head
+	r.in.Begun = r.begun
+	return r, nil
+}
+
+// begun is [tapedeck.Invocation.Begun] of a run.
+func (r *run) begun(ctx context.Context) iter.Seq2[tapedeck.Event, error] {
+	return func(yield func(tapedeck.Event, error) bool) {
+		for ev, err := range tapedeck.Events(ctx, r.engine.store, r.in.Session, r.offset) {
+			if err == nil && r.upTo > 0 && ev.Offset >= r.upTo {
+				return
+			}
+			if err == nil && ev.Invocation != r.in.ID {
+				continue
+			}
+			if !yield(ev, err) || err != nil {
+				return
 			}
 		}
 	}
-	return r, nil
 }
 
 // closeItems closes the messages and calls that a run left open, so that its runner can

@@ -21,16 +21,23 @@ func (e *Engine) Recover(ctx context.Context) (int, error) {
 	// process is killed until all incomplete imports are deleted.
 	kill := e.options.KillLeftover != nil && undone == nil
 	end := errorEnd(tapedeck.CodeInterrupted, "the server was restarted while the agent was running", tapedeck.StatusInterrupted)
-	reattached := e.reattachRuns(ctx)
+	reattached := e.reattachRuns(ctx, kill)
 	n, err := e.endRuns(ctx, end, kill, func(_ *tapedeck.Session, r tapedeck.OpenRun) bool {
 		return r.Owner != "" && r.Owner != e.id && !e.drives(r.Invocation)
 	})
+	if undone == nil { // an incomplete import can have inputs that no user of this server has sent
+		err = errors.Join(err, e.feedAll(ctx))
+	}
 	return n, errors.Join(undone, reattached, err)
 }
 
-// reattachRuns continues the runs whose agents work elsewhere.
-func (e *Engine) reattachRuns(ctx context.Context) (failed error) {
-	if !slices.ContainsFunc(e.options.Agents, func(a Agent) bool { _, ok := a.Runner.(runner.Reattaching); return ok }) {
+// reattachRuns continues the runs whose agents work elsewhere, and those whose state is
+// in the log. With kill it also ends the processes that agents of the latter left.
+func (e *Engine) reattachRuns(ctx context.Context, kill bool) (failed error) {
+	if !slices.ContainsFunc(slices.Concat(e.options.Agents, e.options.Unlisted), func(a Agent) bool {
+		_, ok := a.Runner.(runner.Reattaching)
+		return ok || isDurable(&a)
+	}) {
 		return nil
 	}
 	for cursor := ""; ; {
@@ -44,7 +51,7 @@ func (e *Engine) reattachRuns(ctx context.Context) (failed error) {
 				if r.Owner == "" || r.Owner == e.id || r.Parent != "" || e.drives(r.Invocation) {
 					continue
 				}
-				if _, err := e.reattach(ctx, s, &r); err != nil {
+				if _, err := e.reattach(ctx, s, &r, kill); err != nil {
 					failed = errors.Join(failed, fmt.Errorf("run %s in session %s: %w", r.Invocation, s.ID, err))
 				}
 			}

@@ -41,6 +41,7 @@ type predecessor struct {
 	stopped *view.Run // the run, if it was cancelled, interrupted or failed; nil if no context is needed
 	status  tapedeck.Status
 	plan    *view.Plan // the newest plan of the thread
+	fresh   bool       // the run begins as if it were the first one on its thread, and its agent has no history
 	failed  bool       // it failed and no user asked to resume it: the context has only what the agent cannot know
 
 	lastLink *view.Link     // the newest link to a runner's own conversation in the thread; nil for none
@@ -75,6 +76,13 @@ func (e *Engine) findPredecessor(ctx context.Context, s *tapedeck.Session, threa
 	case st.resumable != nil && !*st.resumable:
 		return f, tapedeck.Errorf(tapedeck.Invalid, "%s was cancelled before the agent had begun, so there is nothing to resume", run.Invocation).
 			WithHint("start a new session, or rewind to before %s", run.Invocation)
+	case st.status == tapedeck.StatusComplete && resume:
+		if other, err := e.unfinished(ctx, s, thread); err != nil {
+			return predecessor{}, err
+		} else if other != nil {
+			return predecessor{resumes: other.Invocation, agent: other.Agent, lastLink: told}, nil
+		}
+		return predecessor{lastLink: told}, nothingToResume(resume, "%s has completed", run.Invocation)
 	case st.status == tapedeck.StatusComplete:
 		return predecessor{lastLink: told}, nothingToResume(resume, "%s has completed", run.Invocation)
 	case st.status == tapedeck.StatusFailed && !resume:

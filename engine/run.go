@@ -44,14 +44,21 @@ type run struct {
 	from      parentage
 	usage     tally
 	lost      int // bytes of the previous run that the resume context leaves out
+
+	owner   string           // the engine that started it, or the run that started it
+	durable bool             // see [runner.Durable]
+	upTo    int64            // begun yields events before this offset; 0 for the head
+	own     []tapedeck.Event // its opening, see [runner.Opening]
+	inbox   inbox
+	failure string // why it failed, for people
 }
 
 func newRun(e *Engine, agent Agent, t api.Task, f predecessor) *run {
-	r := &run{engine: e, agent: agent, done: make(chan struct{}), queue: newQueue(), instance: view.AgentInstance(t.Session, agent.Name, t.Thread), prompt: f.prompt, lost: f.lost}
+	r := &run{engine: e, agent: agent, done: make(chan struct{}), queue: newQueue(), instance: view.AgentInstance(t.Session, agent.Name, t.Thread), prompt: f.prompt, lost: f.lost, owner: e.id, durable: isDurable(&agent)}
 	r.ctx, r.stop = context.WithCancelCause(context.Background())
 	r.in = tapedeck.Invocation{
 		ID: cmp.Or(t.Invocation, tapedeck.NewID("inv_")), Session: t.Session, Thread: t.Thread, Task: t.Text, Config: t.Config, History: r.history,
-		Resumes: f.resumes, Context: f.context, Unheard: f.unheard, Ask: r.ask, Stored: r.stored,
+		Resumes: f.resumes, Context: f.context, Unheard: f.unheard, Ask: r.ask, Stored: r.stored, Steer: r.steer,
 		Folder: f.folder, Link: f.link,
 	}
 	if r.message = task(&t); r.message != nil {
@@ -64,6 +71,9 @@ func newRun(e *Engine, agent Agent, t api.Task, f predecessor) *run {
 		r.in.Delegate = r.delegate
 	}
 	r.in.Task = view.TaskWithContext(f.context, t.Text)
+	if r.durable {
+		r.in.Inbox, r.in.Begun = r.inbox.make(), r.begun
+	}
 	return r
 }
 
@@ -111,11 +121,19 @@ func (r *run) stamp(ev *tapedeck.Event) {
 // bounded queue, and this one appends them. Events that arrive during an append are
 // in the next one.
 func (r *run) drive() {
+	if r.durable { // the log has what these say, and it may wait for long
+		r.own, r.in.Config, r.prompt, r.message = nil, nil, nil, nil
+	}
 	defer r.engine.unregister(r)
 	defer r.stop(nil)
 	go r.consume()
 	writeErr := r.record()
+	if r.staysOpen() {
+		r.result = ending{status: tapedeck.StatusInterrupted}
+		return
+	}
 	t := r.terminal(r.queue.outcome(), writeErr)
+	r.failure = t.message()
 	t.before = r.closeQuestions()
 	r.usage.addTo(&t.event)
 	r.result = r.writeEnd(t)
@@ -155,7 +173,7 @@ func (r *run) record() error {
 	var kill <-chan time.Time
 	stopped := r.ctx.Done()
 	o := &r.engine.options
-	w := newWatch(limit(r.agent.RunTimeout, o.RunTimeout), limit(r.agent.IdleTimeout, o.IdleTimeout))
+	w := newWatch(r.limits())
 	defer w.stop()
 	var p pacer
 	write := func() error {

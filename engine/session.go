@@ -106,19 +106,25 @@ func (e *Engine) Rename(ctx context.Context, r api.Rename) (tapedeck.Session, er
 // Close closes a session: nothing can be appended to it any more. While a run is open
 // this is a [tapedeck.Conflict]. Closing a closed session does nothing.
 func (e *Engine) Close(ctx context.Context, session, actor string) error {
-	s, err := e.session(ctx, session)
-	if err != nil || s.Closed {
-		return err
+	defer e.feeder.hold(session)()
+	for range maxTries {
+		s, err := e.session(ctx, session)
+		if err != nil || s.Closed {
+			return err
+		}
+		_, err = e.write(ctx, tapedeck.Append{
+			Session: session, Close: true, // refused while a run is open
+			Events: append(withdrawn(s.Inputs, "the session was closed", actor), tapedeck.Event{Type: tapedeck.SessionClosed, Actor: actor}),
+		}, sameInputs(&s, ""))
+		var refusal *tapedeck.AppendError
+		if errors.As(err, &refusal) && refusal.Refusal == tapedeck.RefusedClosed {
+			return nil // it was closed meanwhile
+		}
+		if !errors.Is(err, errMoved) {
+			return err
+		}
 	}
-	_, err = e.write(ctx, tapedeck.Append{
-		Session: session, Close: true, // refused while a run is open
-		Events: []tapedeck.Event{{Type: tapedeck.SessionClosed, Actor: actor}},
-	}, nil)
-	var refusal *tapedeck.AppendError
-	if errors.As(err, &refusal) && refusal.Refusal == tapedeck.RefusedClosed {
-		return nil // it was closed meanwhile
-	}
-	return err
+	return tapedeck.Errorf(tapedeck.Unavailable, "the queue of session %s is constantly changed by others", session).WithHint("try again")
 }
 
 // Delete cancels the runs of a session and deletes the session.
@@ -126,6 +132,7 @@ func (e *Engine) Delete(ctx context.Context, session string) error {
 	if _, err := e.session(ctx, session); err != nil {
 		return err
 	}
+	defer e.feeder.hold(session)()
 	runs := e.runsOf(session)
 	for _, r := range runs {
 		r.stop(errCancelled)
@@ -215,6 +222,9 @@ func (e *Engine) runsOf(session string) []*run {
 
 // agent returns the agent with a name; "" is the default one.
 func (e *Engine) agent(name string) (Agent, error) {
+	if i := slices.IndexFunc(e.options.Unlisted, func(a Agent) bool { return a.Name == name }); i >= 0 {
+		return e.options.Unlisted[i], nil
+	}
 	agents := e.options.Agents
 	if len(agents) == 0 {
 		return Agent{}, tapedeck.Errorf(tapedeck.NotFound, "this server has no agents")

@@ -36,13 +36,17 @@ func (e *Engine) Start(ctx context.Context, t api.Task) (api.Started, error) {
 	if t.Session == "" {
 		return e.startNew(ctx, t)
 	}
-	started, err := e.start(ctx, t, false)
+	start := e.start
+	if t.When != "" && t.When != api.WhenNow {
+		start = func(ctx context.Context, t api.Task, _ bool) (api.Started, error) { return e.startOrQueue(ctx, t) }
+	}
+	started, err := start(ctx, t, false)
 	if !t.Create || tapedeck.KindOf(err) != tapedeck.NotFound {
 		return started, err
 	}
 	switch _, known := e.session(ctx, t.Session); {
 	case known == nil: // something else was not found, such as the agent; or another task has just created it
-		return e.start(ctx, t, false)
+		return start(ctx, t, false)
 	case tapedeck.KindOf(known) != tapedeck.NotFound:
 		return started, known
 	}
@@ -61,7 +65,7 @@ func checkTask(t *api.Task) error {
 		return tapedeck.Errorf(tapedeck.Conflict, "thread %.128q belongs to a sub-agent; only the agent that started it can continue it", t.Thread).
 			WithHint("give the task to the thread of that agent")
 	}
-	return cmp.Or(tapedeck.CheckName("the id of the message", t.MessageID), checkOptional("the thread", t.Thread), checkOptional("the run", t.Invocation), checkMessages(t.Messages))
+	return cmp.Or(checkWhen(t), tapedeck.CheckName("the id of the message", t.MessageID), checkOptional("the thread", t.Thread), checkOptional("the run", t.Invocation), checkMessages(t.Messages))
 }
 
 // checkOptional checks an id that may be empty.
@@ -98,7 +102,7 @@ func (e *Engine) startNew(ctx context.Context, t api.Task) (api.Started, error) 
 		t.Title = titleOf(t.Text)
 	}
 	named := t.Session != ""
-	s, err := e.Create(ctx, api.NewSession{ID: t.Session, Title: t.Title, Agent: agent.Name, Actor: t.Actor})
+	s, err := e.Create(ctx, api.NewSession{ID: t.Session, Title: t.Title, Owner: t.Owner, Agent: agent.Name, Actor: t.Actor})
 	if named && tapedeck.KindOf(err) == tapedeck.Conflict { // another task has just created it
 		return e.start(ctx, t, false)
 	}
@@ -144,12 +148,21 @@ func (e *Engine) start(ctx context.Context, t api.Task, resume bool) (api.Starte
 			return api.Started{}, err
 		}
 		f, err := e.findPredecessor(ctx, &s, t.Thread, resume)
+		if t.Queued != "" && tapedeck.KindOf(err) == tapedeck.Invalid { // the run before was cancelled before its agent had begun
+			f, err = predecessor{lastLink: f.lastLink}, nil
+		}
 		if err != nil && t.MessageID != "" {
 			return e.repeated(ctx, &s, &t, err)
 		}
 		var agent Agent
 		if err == nil {
 			agent, err = e.chooseAgent(&t, &s, &f, resume)
+		}
+		if err == nil && isDurable(&agent) {
+			f.stopped = nil // the log has all that it must know
+			if !resume {
+				f.resumes = ""
+			}
 		}
 		if err == nil {
 			err = e.prepare(ctx, &s, t.Thread, &agent, t.Config, &f)
@@ -160,7 +173,12 @@ func (e *Engine) start(ctx context.Context, t api.Task, resume bool) (api.Starte
 		if err != nil {
 			return api.Started{}, err
 		}
-		started, err := e.begin(ctx, newRun(e, agent, t, f), t, &s)
+		r := newRun(e, agent, t, f)
+		r.heard = s.Head // for its opening
+		if err := r.prepareOpening(ctx); err != nil {
+			return api.Started{}, err
+		}
+		started, err := e.begin(ctx, r, t, &s)
 		if !errors.Is(err, errMoved) {
 			return started, err
 		}
@@ -218,7 +236,10 @@ func (e *Engine) begin(ctx context.Context, r *run, t api.Task, seen *tapedeck.S
 		if s.Gen != seen.Gen || s.LastJump != seen.LastJump {
 			return errMoved
 		}
-		return checkThreadFree(s, r.in.Thread)
+		if err := checkThreadFree(s, r.in.Thread); err != nil || t.Queued == "" {
+			return err
+		}
+		return checkWaits(s, t.Queued)
 	})
 	e.foldersMu.RUnlock()
 	if err != nil || done.Duplicate {
@@ -227,10 +248,12 @@ func (e *Engine) begin(ctx context.Context, r *run, t api.Task, seen *tapedeck.S
 	switch {
 	case err != nil:
 		return api.Started{}, err
+	case done.Duplicate && t.Queued != "":
+		return api.Started{}, tapedeck.Errorf(tapedeck.Conflict, "another run of session %s has the message %q", t.Session, t.MessageID)
 	case done.Duplicate:
 		return e.startedBefore(ctx, &t, done.First)
 	}
-	r.offset, r.heard = done.First, done.First+int64(len(earlier(t.Messages)))
+	r.offset, r.heard, r.upTo = done.First, done.First+int64(len(earlier(t.Messages))), done.Next
 	go r.drive()
 	return api.Started{Session: t.Session, Invocation: r.in.ID, Status: tapedeck.StatusRunning, Offset: done.First}, nil
 }
@@ -258,7 +281,7 @@ func (e *Engine) repeated(ctx context.Context, s *tapedeck.Session, t *api.Task,
 // startedBefore returns the run that began with a message at or shortly after an
 // offset.
 func (e *Engine) startedBefore(ctx context.Context, t *api.Task, offset int64) (api.Started, error) {
-	p, err := e.store.Read(ctx, t.Session, tapedeck.Range{From: offset, Limit: 3}) // a system text may come before it
+	p, err := e.store.Read(ctx, t.Session, tapedeck.Range{From: offset, Limit: 4}) // a system text, and the start of an input, may come before it
 	if err != nil {
 		return api.Started{}, err
 	}
@@ -283,7 +306,7 @@ func (e *Engine) startedBefore(ctx context.Context, t *api.Task, offset int64) (
 func checkThreadFree(s *tapedeck.Session, thread string) error {
 	if other, busy := s.Run(thread); busy {
 		return tapedeck.Errorf(tapedeck.Conflict, "thread %s is busy with %s", thread, other.Invocation).
-			WithHint("wait for it, cancel it, or use another thread")
+			WithHint("wait for it, cancel it, or use another thread; with when=queue the task waits for it")
 	}
 	return nil
 }

@@ -96,7 +96,7 @@ func (r *run) subStarted(ev tapedeck.Event) bool {
 	if !a.started[s.thread] {
 		events = append(events, s.event(&ev, payload.NewEvent(payload.InstanceStarted{ID: s.instance, Name: d.Name, Parent: above})))
 	}
-	events = append(events, s.event(&ev, r.engine.runStarted(s.thread, s.invocation, s.parent, tapedeck.Meta{Agent: d.Name}, nil)))
+	events = append(events, s.event(&ev, runStarted(s.thread, s.invocation, s.parent, tapedeck.Meta{Agent: d.Name, Owner: r.owner}, nil)))
 	a.add(s)
 	return r.pushAll(events)
 }

@@ -64,7 +64,7 @@ var (
 	keptNames = [...]string{
 		"messageId", "toolCallId", "runId", "threadId", "parentRunId", "parentMessageId", "subagentRunId", "parentSubagentRunId",
 		"parentToolCallId", "entityId", "id", "parent", "terminal", "element", "stepName", "format",
-		"marker", "thread", "beforeInvocation", "undoes",
+		"marker", "thread", "beforeInvocation", "undoes", "before", "invocation",
 	}
 	keptMembers = [...]string{"toOffset", "fromOffset", "previous", "with", "at", "copy", "offset", "status", "resumable", "replace", "owner", "agent"}
 	keptWords   = map[string][]string{

@@ -92,9 +92,12 @@ var catalogue = []struct {
 
 	{tapedeck.WorkflowStarted, WorkflowStarted{}},
 	{tapedeck.WorkflowEntered, WorkflowEntered{}},
+	{tapedeck.WorkflowWaiting, WorkflowWaiting{}},
+	{tapedeck.WorkflowCaught, WorkflowCaught{}},
 	{tapedeck.WorkflowLeft, WorkflowLeft{}},
 	{tapedeck.WorkflowFailed, WorkflowFailed{}},
 	{tapedeck.WorkflowVariables, WorkflowVariables{}},
+	{tapedeck.WorkflowMessage, WorkflowMessage{}},
 	{tapedeck.WorkflowEnded, WorkflowEnded{}},
 
 	{tapedeck.TerminalOutput, TerminalOutput{}},
@@ -117,6 +120,12 @@ var catalogue = []struct {
 	{tapedeck.SessionClosed, SessionClosed{}},
 	{tapedeck.FeedbackAdded, FeedbackAdded{}},
 	{tapedeck.BookmarkAdded, BookmarkAdded{}},
+
+	{TypeInputQueued, InputQueued{}},
+	{TypeInputMoved, InputMoved{}},
+	{TypeInputSteered, InputSteered{}},
+	{TypeInputStarted, InputStarted{}},
+	{TypeInputWithdrawn, InputWithdrawn{}},
 }
 
 // An eventType is an entry of the catalogue, indexed for use.

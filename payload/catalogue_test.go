@@ -91,7 +91,7 @@ func corrected(p reflect.Value) {
 	if _, ok := p.Interface().(PermissionRequested); ok {
 		p.FieldByName("ID").SetString("inv_1.p1") // it is part of the URL of the answer
 	}
-	if f := p.FieldByName("Input"); f.IsValid() {
+	if f := p.FieldByName("Input"); f.IsValid() && f.Kind() == reflect.Pointer {
 		corrected(f.Elem())
 	}
 }

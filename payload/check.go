@@ -141,7 +141,17 @@ var checks = map[string]func(*Checked) error{
 // is part of the URL of the answer, and two ids that look the same could get
 // each other's answer.
 func checkPermissionID(c *Checked) error {
-	return tapedeck.CheckIDText("the id of a permission", c.String("id"))
+	const what, step = "the id of a permission", 100
+	id := c.String("id")
+	if err := tapedeck.CheckID(what, id[:min(step, len(id))]); err != nil {
+		return err
+	}
+	for i := step; i < len(id); i += step { // in parts, because there is no limit of length
+		if err := tapedeck.CheckID(what, "_"+id[i:min(i+step, len(id))]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func checkRole(role string) func(*Checked) error {

@@ -73,55 +73,6 @@ type UsageReported struct {
 	Attributed
 }
 
-// WorkflowStarted begins a process.
-type WorkflowStarted struct {
-	Process string `json:"process,omitempty"` // its id in the definition
-	Name    string `json:"name,omitempty"`
-	Digest  string `json:"digest"` // of the XML of the definition: "sha256:" and hexadecimal digits
-	Common
-}
-
-// WorkflowElement names an element of a process.
-type WorkflowElement struct {
-	Element string `json:"element" shape:"id"` // its id in the definition
-	Name    string `json:"name,omitempty"`
-}
-
-// WorkflowEntered says that a token reached an element.
-type WorkflowEntered struct {
-	WorkflowElement
-	Common
-}
-
-// WorkflowLeft says that an element finished.
-type WorkflowLeft struct {
-	WorkflowElement
-	Flows []string `json:"flows,omitempty"` // the sequence flows that were taken
-	Common
-}
-
-// WorkflowFailed says that an element failed.
-type WorkflowFailed struct {
-	WorkflowElement
-	Message string `json:"message"`
-	Code    string `json:"code,omitempty"`
-	Common
-}
-
-// WorkflowVariables sets variables of the process and leaves all others
-// unchanged.
-type WorkflowVariables struct {
-	Variables tapedeck.Members `json:"variables"`
-	Common
-}
-
-// WorkflowEnded ends a process.
-type WorkflowEnded struct {
-	Outcome string `json:"outcome,omitempty"` // "completed", "failed" or "cancelled"; "" means completed
-	Message string `json:"message,omitempty"`
-	Common
-}
-
 // TerminalOutput is output of a terminal.
 type TerminalOutput struct {
 	Terminal string `json:"terminal" shape:"id"`

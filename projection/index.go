@@ -28,7 +28,7 @@ func (x *indexState) apply(e *tapedeck.Event) {
 func (x *indexState) close(n int64) {
 	x.whole.Append(x.tail)
 	x.whole.Keyframes = append(x.whole.Keyframes, n)
-	x.tail, x.names = view.Index{}, names{}
+	x.tail, x.names = x.whole.Next(), names{}
 }
 
 // index returns a copy of both parts as one.
@@ -97,7 +97,7 @@ func (p *Projections) nearestIndex(ctx context.Context, s *tapedeck.Session, at 
 			return nil, err
 		}
 		if found && x.whole.From == 0 && x.whole.At == k {
-			x.next = k
+			x.next, x.tail = k, x.whole.Next()
 			break
 		}
 		x.whole = view.Index{}

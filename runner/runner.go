@@ -5,6 +5,7 @@
 package runner
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 
@@ -53,6 +54,28 @@ func TaskAfterHistory(in *tapedeck.Invocation) string {
 		return in.Task
 	}
 	return strings.Replace(in.Task, in.Unheard, "", 1)
+}
+
+// Opening is a runner that has events which begin an invocation. The engine appends them
+// with the beginning of the run, all or none.
+type Opening interface {
+	tapedeck.Runner
+
+	// Opening returns these events, type and data only. An error refuses the task, and
+	// nothing is started. For an invocation that resumes another one, in.History has the
+	// active events. in.Delegates has the agents that the invocation may start.
+	Opening(ctx context.Context, in tapedeck.Invocation) ([]tapedeck.Event, error)
+}
+
+// Durable is a runner whose state is in the log and nowhere else. A run of it stays open
+// when the server stops; the engine runs it again at the next start, with
+// [tapedeck.Invocation.Begun]. The runs that it started are ended as interrupted; a
+// delegation with the same thread resumes them. Such a run may wait for as long as it
+// wants: the idle timeout and the server's run timeout do not apply to it. It is resumed
+// only by the verb for that, also after other runs on its thread.
+type Durable interface {
+	tapedeck.Runner
+	Durable() // a marker: it does nothing
 }
 
 // Reattaching is a runner whose agent works outside of the server and does not end with

@@ -64,7 +64,7 @@ func TestAllowedPagesReadEveryAnswer(t *testing.T) {
 			if h.Get("Access-Control-Allow-Credentials") != "true" || !strings.Contains(strings.Join(h.Values("Vary"), ", "), "Origin") {
 				t.Errorf("%s %s: %v", method, path, h)
 			}
-			for _, name := range []string{"ETag", "Location", "Retry-After", "Allow", "Content-Disposition", "Stream-Next-Offset", "Stream-Closed", "Producer-Expected-Seq", "Tapedeck-Instance"} {
+			for _, name := range []string{"ETag", "Location", "Retry-After", "Allow", "Content-Disposition", "Stream-Next-Offset", "Stream-Closed", "Producer-Expected-Seq", "Tapedeck-Api", "Tapedeck-Instance"} {
 				if !strings.Contains(h.Get("Access-Control-Expose-Headers"), name) {
 					t.Errorf("%s %s: %s is not exposed", method, path, name)
 				}

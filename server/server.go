@@ -44,6 +44,14 @@ type Options struct {
 	Instance string
 	Logger   *slog.Logger // nil for none
 
+	// Authenticate returns the request with the identity of its sender in its context. An
+	// error is the answer; the handlers see no such request. It is not called for the
+	// files of the screen, the health checks, the log-in, and the keys that sign webhooks.
+	// Nil: there is no access control.
+	Authenticate func(r *http.Request) (*http.Request, error)
+
+	Login http.Handler // at /login; nil for none
+
 	// AllowOrigins are the origins, such as "https://app.example", whose pages may call
 	// every endpoint from a browser. Each is in the form that [Origin] returns. The
 	// server's own pages are always allowed. "*" allows all origins. "*" and "null" allow
@@ -54,10 +62,14 @@ type Options struct {
 	// A request that does not fit gets 503.
 	Bodies int64
 
-	// AnyHost accepts every Host header. Without it only names of the loopback are
-	// accepted, so that a page cannot reach the server by a DNS name of its own that
-	// points to this machine.
+	// AnyHost accepts every Host header. Without it only names of the loopback and those
+	// of AllowHosts are accepted, so that a page cannot reach the server by a DNS name of
+	// its own that points to this machine.
 	AnyHost bool
+
+	// AllowHosts are the names, without a port, by which clients reach the server besides
+	// those of the loopback, such as "deck.example".
+	AllowHosts []string
 }
 
 // New returns the server's handler.
@@ -66,6 +78,7 @@ func New(o Options) http.Handler {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	mux := http.NewServeMux()
+	o.REST = named(o.REST)
 	o.mount(mux, "/api/v1/", o.REST)
 	o.mount(mux, "/api/", alias(o.REST))
 	if o.Task != nil {
@@ -87,6 +100,9 @@ func New(o Options) http.Handler {
 	}
 	mux.HandleFunc("GET /healthz", o.healthz)
 	mux.HandleFunc("GET /readyz", o.readyz)
+	if o.Login != nil {
+		mux.Handle("/login", o.Login)
+	}
 	o.mountPages(mux)
 	return &front{&o, intake.New(o.Bodies), mux}
 }
@@ -102,8 +118,15 @@ type front struct {
 // ServeHTTP implements [http.Handler].
 func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer f.recovered(r)
+	if f.guard(w, r) { // it is answered
+		return
+	}
+	if f.Authenticate != nil {
+		if r = f.identified(w, r); r == nil {
+			return
+		}
+	}
 	switch {
-	case f.guard(w, r): // it is answered
 	case intake.Counts(r):
 		f.bodies.Serve(w, r, f.handlerFor(r.URL, f.mux), f.fail)
 	default:
@@ -228,6 +251,19 @@ func moved(next http.Handler, to func(path string) string) http.Handler {
 	})
 }
 
+// valGeneration is the generation of the HTTP API: a number that grows when clients that
+// exist could read its answers wrongly. packages/client/src/http.ts has the same.
+var valGeneration = []string{"1"}
+
+// named names the generation of the API in each answer, so that a client can say that it
+// is too old, or that the server is.
+func named(api http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header()["Tapedeck-Api"] = valGeneration
+		api.ServeHTTP(w, r)
+	})
+}
+
 // instanceHeader is the header of [Options.Instance]; package client reads it.
 const instanceHeader = "Tapedeck-Instance"
 
@@ -278,9 +314,9 @@ func (o *Options) guard(w http.ResponseWriter, r *http.Request) bool {
 func (o *Options) foreign(r *http.Request) error {
 	origin := first(r.Header["Origin"])
 	switch {
-	case !o.AnyHost && !isLoopbackHost(r.Host):
+	case !o.AnyHost && !isLoopbackHost(r.Host) && !o.isAllowedHost(r.Host):
 		return tapedeck.Errorf(tapedeck.Forbidden, "this server does not accept the host name %q", r.Host).
-			WithHint("use 127.0.0.1 or localhost, or start the server with --listen and the address of that name")
+			WithHint("use 127.0.0.1 or localhost, or start the server with --allow-host and that name")
 	case origin != "" && !o.allowed(origin, r.Host):
 		return notAllowed(origin)
 	case isCode(r):

@@ -40,6 +40,14 @@ func get(h http.Handler, path string, header ...string) *httptest.ResponseRecord
 	return rec
 }
 
+func TestEveryAnswerOfTheAPINamesItsGeneration(t *testing.T) {
+	for path, want := range map[string]string{"/api/v1/sessions": "1", "/api/v1/nothing": "1", "/api/sessions": "1", "/v1/stream/x": "", "/healthz": ""} {
+		if got := get(handler(nil), path).Header().Get("Tapedeck-Api"); got != want {
+			t.Errorf("%s: %q, want %q", path, got, want)
+		}
+	}
+}
+
 func TestProtocolsAreMounted(t *testing.T) {
 	for path, want := range map[string]string{
 		"/api/v1/sessions":        "/api/v1/sessions",

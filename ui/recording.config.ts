@@ -2,6 +2,7 @@ import { fileURLToPath } from "node:url";
 import tailwindcss from "@tailwindcss/vite";
 import react from "@vitejs/plugin-react";
 import { defineConfig } from "vite";
+import { alias } from "./alias.ts";
 
 const at = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
@@ -9,7 +10,7 @@ const at = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 // style, and no files loaded later.
 export default defineConfig({
   plugins: [react(), tailwindcss()],
-  resolve: { alias: { "@": at("./src") } },
+  resolve: { alias },
   define: { "process.env.NODE_ENV": '"production"' },
   publicDir: false,
   build: {

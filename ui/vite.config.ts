@@ -1,8 +1,8 @@
 /// <reference types="vitest/config" />
-import { fileURLToPath } from "node:url";
 import tailwindcss from "@tailwindcss/vite";
 import react from "@vitejs/plugin-react";
 import { defineConfig } from "vite";
+import { alias } from "./alias.ts";
 import { stamp } from "./scripts/stamp.mjs";
 
 // The API for `npm run dev`. A proxy gives the page and the API one origin.
@@ -10,7 +10,7 @@ const server = process.env.TAPEDECK_URL ?? "http://127.0.0.1:4747";
 
 export default defineConfig({
   plugins: [react(), tailwindcss(), stamp()],
-  resolve: { alias: { "@": fileURLToPath(new URL("./src", import.meta.url)) } },
+  resolve: { alias },
   worker: { format: "es" },
   build: {
     outDir: "../web/dist",

@@ -16,12 +16,13 @@ import (
 
 // CheckpointForm is the version of the JSON format of all folds in this
 // package.
-const CheckpointForm = 8
+const CheckpointForm = 9
 
 type savedConversation struct {
 	Next    int64        `json:"next"`
 	Session savedSession `json:"session"`
 	Lanes   []savedLane  `json:"lanes"`
+	Inputs  []Input      `json:"inputs,omitempty"`
 	Notes   []Note       `json:"notes,omitempty"`
 	Unnoted int          `json:"unnoted,omitempty"`
 	Earned  int          `json:"earned,omitempty"`
@@ -92,6 +93,7 @@ type savedWork struct {
 func (c *Conversation) MarshalJSON() ([]byte, error) {
 	s := savedConversation{
 		Next: c.next, Notes: c.notes, Unnoted: c.unnoted, Earned: c.budget.earned, Spent: c.budget.spent,
+		Inputs:  c.inputs,
 		Session: savedSession{c.session.SessionInfo, c.session.state, c.session.stateOffset},
 	}
 	for _, l := range c.lanes {
@@ -181,7 +183,7 @@ func (c *Conversation) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &s); err != nil {
 		return err
 	}
-	*c = Conversation{next: s.Next, notes: s.Notes, unnoted: s.Unnoted, budget: patchBudget{s.Earned, s.Spent}, lanes: map[string]*lane{}}
+	*c = Conversation{next: s.Next, inputs: s.Inputs, notes: s.Notes, unnoted: s.Unnoted, budget: patchBudget{s.Earned, s.Spent}, lanes: map[string]*lane{}}
 	c.session = sessionFold{SessionInfo: s.Session.Info, state: s.Session.State, stateOffset: s.Session.Offset}
 	i := s.Session.Info
 	c.session.entry = tapedeck.Session{Title: i.Title, Owner: i.Owner, Agent: i.Agent, Labels: i.Labels}

@@ -144,9 +144,9 @@ func mustEncoded(t *testing.T, v any) []byte {
 var docTables = []reflect.Type{
 	reflect.TypeFor[view.Summary](), reflect.TypeFor[view.ModelUsage](), reflect.TypeFor[view.ToolUsage](),
 	reflect.TypeFor[view.Index](), reflect.TypeFor[view.IndexedInvocation](), reflect.TypeFor[view.Marker](),
-	reflect.TypeFor[view.Gap](), reflect.TypeFor[view.Density](),
+	reflect.TypeFor[view.Gap](), reflect.TypeFor[view.Stretch](), reflect.TypeFor[view.Density](),
 	reflect.TypeFor[view.ContextMessage](), reflect.TypeFor[view.ContextEvent](), reflect.TypeFor[view.Instance](),
-	reflect.TypeFor[view.Task](), reflect.TypeFor[view.Branch](),
+	reflect.TypeFor[view.Task](), reflect.TypeFor[view.Branch](), reflect.TypeFor[view.Workflow](),
 }
 
 var docName = regexp.MustCompile("`([a-z_]+)`")

@@ -14,8 +14,10 @@ import (
 // of the session navigates by it. It covers the raw log, so reverted events are
 // in it.
 //
+// Positions are those in the recording, see [Clock].
+//
 // In Go, [Index.Append] joins the indexes of two adjacent ranges of offsets, so an
-// index can be built and stored in pieces. In Go, the zero value is the index of no
+// index can be built and stored in pieces, each begun with [Index.Next]. In Go, the zero value is the index of no
 // events, and a decoded index can fold on, because the JSON has the whole state.
 //
 // In Go, do not copy an Index that goes on folding, because the copy shares its lists;
@@ -24,10 +26,10 @@ type Index struct {
 	From int64 `json:"from"` // offset of the first event
 	At   int64 `json:"at"`   // offset after the last event
 
-	Events     int64 `json:"events"`
-	FirstAt    *Time `json:"first_at,omitempty"` // time of the first event
-	LastAt     *Time `json:"last_at,omitempty"`  // time of the last event
-	DurationMS int64 `json:"duration_ms"`        // from FirstAt to LastAt
+	Events int64 `json:"events"`
+	Clock
+	Stretches        []Stretch `json:"stretches"`                   // the parts of the recording between silences that it skips, by offset; at most 1,000
+	StretchesThinned uint      `json:"stretches_thinned,omitempty"` // the number n if there are more: of each 2^n offsets, counted from 0, only the first stretch is left
 
 	Invocations []IndexedInvocation `json:"invocations"`       // the first 10,000, by first offset
 	Earlier     int64               `json:"earlier,omitempty"` // number of older invocations that are left out
@@ -77,8 +79,9 @@ type indexCache struct {
 // MarshalJSON encodes the index. Empty lists are [], never null.
 func (x Index) MarshalJSON() ([]byte, error) {
 	type plain Index
-	x.Invocations, x.Markers = notNil(x.Invocations), notNil(x.Markers)
+	x.Invocations, x.Markers, x.Stretches = notNil(x.Invocations), notNil(x.Markers), notNil(x.Stretches)
 	x.Gaps, x.Density.Counts = notNil(x.Gaps), notNil(x.Density.Counts)
+	x.setAxis()
 	if x.Marked == nil {
 		x.Marked = map[string]int64{}
 	}
@@ -102,8 +105,8 @@ func notNil[T any](list []T) []T {
 }
 
 // Limited returns a copy with at most limit invocations (the newest), limit
-// markers of each kind (thinned), and limit gaps (the longest). The copy says
-// how many it leaves out, and is for reading only.
+// markers of each kind and limit stretches (both thinned), and limit gaps (the
+// longest). The copy says how many it leaves out, and is for reading only.
 func (x *Index) Limited(limit int) Index {
 	y := x.Clone()
 	y.prepare()
@@ -121,6 +124,9 @@ func (x *Index) Limited(limit int) Index {
 		y.Gaps = longest[:limit]
 		slices.SortFunc(y.Gaps, func(a, b Gap) int { return cmp.Compare(a.After, b.After) })
 		y.GapsLeftOut += int64(n)
+	}
+	for len(y.Stretches) > limit {
+		y.thinStretches(y.StretchesThinned + 1)
 	}
 	if step := 1 + (len(y.Keyframes)-1)/limit; step > 1 {
 		kept := y.Keyframes[:0]
@@ -149,6 +155,7 @@ func (x *Index) prepare() {
 	}
 	x.cache = &indexCache{owner: x, places: map[string]int{}, kept: map[string]int{}, last: map[string]int64{}, shortest: -1}
 	x.Invocations, x.Markers, x.Gaps = slices.Clone(x.Invocations), slices.Clone(x.Markers), slices.Clone(x.Gaps)
+	x.Stretches = slices.Clone(x.Stretches)
 	x.Forks, x.Keyframes, x.Density.Counts = slices.Clone(x.Forks), slices.Clone(x.Keyframes), slices.Clone(x.Density.Counts)
 	x.Marked, x.Thinned = maps.Clone(x.Marked), maps.Clone(x.Thinned)
 	for i := range x.Invocations {
@@ -168,12 +175,13 @@ func (x *Index) Apply(e *tapedeck.Event) {
 		return
 	}
 	x.prepare()
-	at := Time{e.Time}
-	x.extend(e.Offset, at)
-	x.At, x.LastAt = e.Offset+1, &at
+	if x.Events == 0 {
+		x.From = e.Offset
+	}
+	x.tick(e)
+	x.At = e.Offset + 1
 	x.Events++
-	x.setDuration()
-	x.Density.add(e.Time.UnixMilli(), 1)
+	x.Density.add(x.DurationMS, 1)
 	var v *IndexedInvocation
 	if e.Invocation != "" {
 		v = x.invocation(e)
@@ -183,19 +191,23 @@ func (x *Index) Apply(e *tapedeck.Event) {
 	}
 }
 
-// extend updates the beginning and the gaps for the next event.
-func (x *Index) extend(offset int64, at Time) {
-	if x.FirstAt == nil {
-		x.From, x.FirstAt = offset, &at
-		return
+// tick moves the clock to e, and adds the gap or the stretch that this gives.
+func (x *Index) tick(e *tapedeck.Event) {
+	before := x.Clock
+	silence := x.Clock.Apply(e)
+	at := Time{e.Time}
+	if silence.Skipped || before.FirstAt == nil && x.FirstAt != nil {
+		x.keepStretch(Stretch{Offset: e.Offset, At: at, PositionMS: x.DurationMS})
 	}
-	if ms := at.Sub(x.LastAt.Time).Milliseconds(); ms > minGapMS {
-		x.addGap(Gap{After: x.At - 1, From: *x.LastAt, To: at, MS: ms})
+	if silence.MS > minGapMS {
+		x.addGap(Gap{After: before.LastOffset, From: *before.LastAt, To: at, MS: silence.MS, PositionMS: before.DurationMS, Skipped: silence.Skipped})
 	}
 }
 
-func (x *Index) setDuration() {
-	x.DurationMS = max(0, x.LastAt.Sub(x.FirstAt.Time).Milliseconds())
+// Next returns the index of no events whose events will follow those of x. When it has
+// them, [Index.Append] joins it to x.
+func (x *Index) Next() Index {
+	return Index{From: x.At, At: x.At, Clock: x.Clock}
 }
 
 // invocation returns the entry of e's invocation, and creates it if necessary.
@@ -225,25 +237,27 @@ func (x *Index) addInvocation(v IndexedInvocation) int {
 	return i
 }
 
-// Append joins the index of the offsets that follow. An index of other offsets
-// is ignored.
+// Append joins the index of the offsets that follow, which began as [Index.Next]. An
+// index of other offsets is ignored.
 func (x *Index) Append(next Index) {
 	if next.Events == 0 || next.From < x.At {
 		return
 	}
 	x.prepare()
-	x.extend(next.From, *next.FirstAt)
-	x.At, x.LastAt = next.At, next.LastAt
+	if x.Events == 0 {
+		x.From = next.From
+	}
+	x.At, x.Clock = next.At, next.Clock
 	x.Events += next.Events
 	x.Runs += next.Runs
-	x.setDuration()
 	for i, n := range next.Density.Counts {
 		if n > 0 {
-			x.Density.addSlot(next.Density.slotTime(i), next.Density.WidthMS, n)
+			x.Density.addSlot(next.Density.slotStart(i), next.Density.WidthMS, n)
 		}
 	}
 	x.joinInvocations(&next)
 	x.joinMarkers(&next)
+	x.joinStretches(&next)
 	for _, g := range next.Gaps {
 		x.addGap(g)
 	}

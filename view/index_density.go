@@ -1,31 +1,31 @@
 package view
 
-// Density says how many events there are in consecutive slots of time. There
-// are at most 256 slots, as short as that allows.
+// Density says how many events there are in consecutive slots of the recording.
+// There are at most 256 slots, as short as that allows.
 type Density struct {
-	From    Time    `json:"from"`     // start of the first slot
+	FromMS  int64   `json:"from_ms"`  // position at which the first slot begins
 	WidthMS int64   `json:"width_ms"` // length of a slot: a power of two; 0 if there are no slots
 	Counts  []int64 `json:"counts"`
 }
 
 const maxSlots = 256
 
-// Slots begin at multiples of their width since 1970. So two adjacent slots
+// Slots begin at multiples of their width. So two adjacent slots
 // merge exactly into one of twice the width, and separate counts can be joined.
 
-// first returns the number of the first slot, counted from 1970.
-func (d *Density) first() int64 { return floorDiv(d.From.UnixMilli(), d.WidthMS) }
+// first returns the number of the first slot, counted from position 0.
+func (d *Density) first() int64 { return floorDiv(d.FromMS, d.WidthMS) }
 
-// slotTime returns the start of a slot, in milliseconds since 1970.
-func (d *Density) slotTime(i int) int64 { return (d.first() + int64(i)) * d.WidthMS }
+// slotStart returns the position at which a slot begins.
+func (d *Density) slotStart(i int) int64 { return (d.first() + int64(i)) * d.WidthMS }
 
-// add counts n events at a time, in milliseconds since 1970.
+// add counts n events at a position.
 func (d *Density) add(ms, n int64) { d.addSlot(ms, 1, n) }
 
 // addSlot counts n events in the slot of the given width that begins at ms.
 func (d *Density) addSlot(ms, width, n int64) {
 	if len(d.Counts) == 0 {
-		d.WidthMS, d.From, d.Counts = width, milli(floorDiv(ms, width)*width), []int64{0}
+		d.WidthMS, d.FromMS, d.Counts = width, floorDiv(ms, width)*width, []int64{0}
 	}
 	for d.WidthMS < width {
 		d.widen()
@@ -44,7 +44,7 @@ func (d *Density) cover(slot int64) {
 	first := d.first()
 	if before := first - slot; before > 0 {
 		d.Counts = append(make([]int64, before), d.Counts...)
-		d.From = milli(slot * d.WidthMS)
+		d.FromMS = slot * d.WidthMS
 	}
 	for int64(len(d.Counts)) <= slot-first {
 		d.Counts = append(d.Counts, 0)
@@ -61,7 +61,7 @@ func (d *Density) widen() {
 	}
 	d.Counts = counts
 	d.WidthMS *= 2
-	d.From = milli(half * d.WidthMS)
+	d.FromMS = half * d.WidthMS
 }
 
 func floorDiv(a, b int64) int64 {

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/payload"
@@ -16,6 +15,7 @@ type Marker struct {
 	Kind       string `json:"kind"`
 	Label      string `json:"label,omitempty"` // people read it; at most 80 runes, on one line
 	At         Time   `json:"at"`
+	PositionMS int64  `json:"position_ms"` // its position in the recording
 	Thread     string `json:"thread"`
 	Invocation string `json:"invocation,omitempty"`
 	To         *int64 `json:"to_offset,omitempty"` // for a rewind, an overwrite or a fork: the first offset that is reverted or left out; for a bookmark or feedback: the offset that it is about
@@ -43,12 +43,14 @@ const (
 // maxMarkers is the largest number of markers of one kind in an [Index].
 const maxMarkers = 2000
 
-// A Gap is a time of more than two seconds without an event.
+// A Gap is a silence of more than two seconds in the conversation, see [Silence].
 type Gap struct {
-	After int64 `json:"after_offset"` // offset of the event before it
-	From  Time  `json:"from"`
-	To    Time  `json:"to"`
-	MS    int64 `json:"ms"`
+	After      int64 `json:"after_offset"` // offset of the event of the conversation before it
+	From       Time  `json:"from"`
+	To         Time  `json:"to"`
+	MS         int64 `json:"ms"`
+	PositionMS int64 `json:"position_ms"`       // the position in the recording at which it begins
+	Skipped    bool  `json:"skipped,omitempty"` // it takes no time in the recording
 }
 
 const (
@@ -83,7 +85,7 @@ func (x *Index) addGap(g Gap) {
 func (x *Index) addMarker(e *tapedeck.Event, kind, text string, to *int64) {
 	increment(&x.Marked, kind)
 	x.keepMarker(Marker{
-		Offset: e.Offset, Kind: kind, Label: label(text), At: Time{e.Time},
+		Offset: e.Offset, Kind: kind, Label: label(text), At: Time{e.Time}, PositionMS: x.DurationMS,
 		Thread: e.ThreadName(), Invocation: e.Invocation, To: to,
 	})
 }
@@ -304,5 +306,3 @@ func (x *Index) feedback(e *tapedeck.Event, _ *IndexedInvocation) {
 	comment, _ := m.text([]string{"comment"})
 	x.addMarker(e, MarkFeedback, rating+" "+comment, m.offset("offset"))
 }
-
-func milli(ms int64) Time { return Time{time.UnixMilli(ms).UTC()} }

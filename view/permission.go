@@ -16,8 +16,10 @@ type Permission struct {
 	Message    string             `json:"message,omitempty"` // the question, as text for people
 	Action     json.RawMessage    `json:"action,omitempty"`  // the action that needs permission, as in the event
 	Options    []PermissionOption `json:"options"`
+	Form       json.RawMessage    `json:"form,omitempty"`        // the fields that the user fills in, as in the event
 	Option     string             `json:"option,omitempty"`      // the id of the chosen option
 	AnsweredBy string             `json:"answered_by,omitempty"` // the actor who chose it
+	Input      json.RawMessage    `json:"input,omitempty"`       // the values of the form, an object
 }
 
 // A PermissionOption is a possible answer.
@@ -42,6 +44,7 @@ func (c *Conversation) permissionRequested(l *lane, e *tapedeck.Event) bool {
 		Message    string             `json:"message"`
 		Action     json.RawMessage    `json:"action"`
 		Options    []PermissionOption `json:"options"`
+		Form       json.RawMessage    `json:"form"`
 	}
 	if !decode(e, &d) || d.ID == "" {
 		return false
@@ -49,11 +52,14 @@ func (c *Conversation) permissionRequested(l *lane, e *tapedeck.Event) bool {
 	if len(d.Action) > 0 && d.Action[0] != '{' {
 		d.Action = nil // not an object, so it cannot be shown
 	}
+	if len(d.Form) > 0 && d.Form[0] != '[' {
+		d.Form = nil // not an array, so it cannot be shown
+	}
 	if d.Options == nil {
 		d.Options = []PermissionOption{}
 	}
 	l.permissions = append(l.permissions, &Permission{
-		Item: newItem(l, e, PermissionOpen), ID: d.ID, ToolCallID: d.ToolCallID, Message: d.Message, Action: d.Action, Options: d.Options,
+		Item: newItem(l, e, PermissionOpen), ID: d.ID, ToolCallID: d.ToolCallID, Message: d.Message, Action: d.Action, Options: d.Options, Form: d.Form,
 	})
 	l.settlePermissions()
 	return true
@@ -64,8 +70,9 @@ func (c *Conversation) permissionRequested(l *lane, e *tapedeck.Event) bool {
 // because others may use the same id.
 func (c *Conversation) permissionAnswered(l *lane, e *tapedeck.Event) bool {
 	var d struct {
-		ID     string `json:"id"`
-		Option string `json:"option"`
+		ID     string          `json:"id"`
+		Option string          `json:"option"`
+		Input  json.RawMessage `json:"input"`
 	}
 	if !decode(e, &d) || d.ID == "" {
 		return false
@@ -75,20 +82,23 @@ func (c *Conversation) permissionAnswered(l *lane, e *tapedeck.Event) bool {
 			continue
 		}
 		if p.Status == PermissionOpen {
-			p.answer(e, d.Option)
+			p.answer(e, d.Option, d.Input)
 		}
 		break
 	}
 	return true
 }
 
-func (p *Permission) answer(e *tapedeck.Event, option string) {
+func (p *Permission) answer(e *tapedeck.Event, option string, input json.RawMessage) {
 	if option == "" {
 		p.end(e, PermissionCancelled)
 		return
 	}
 	p.end(e, PermissionAnswered)
 	p.Option, p.AnsweredBy = option, e.Actor
+	if len(input) > 0 && input[0] == '{' {
+		p.Input = input
+	}
 }
 
 // cancelPermissions ends the pending questions of a run. A question that names

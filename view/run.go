@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // A Run is one invocation of an agent, from RUN_STARTED to its terminal event.
@@ -201,11 +202,15 @@ func (c *Conversation) applySession(e *tapedeck.Event) {
 	case tapedeck.SessionForked: // the parent was closed, not the fork
 		s.Closed = false
 		c.interrupt(e, &tapedeck.Jump{})
+		c.withdrawInputs(e)
 	case tapedeck.SessionRewound, tapedeck.SessionCleared, tapedeck.SessionOverwritten:
 		j, _ := e.Jump()
 		c.interrupt(e, &j)
 	case tapedeck.SessionClosed:
 		s.Closed = true
+	case payload.TypeInputQueued, payload.TypeInputMoved, payload.TypeInputSteered, payload.TypeInputStarted, payload.TypeInputWithdrawn:
+		c.applyInput(e)
+		return
 	}
 	s.entry.Apply(e)
 	s.Title, s.Owner, s.Agent, s.Labels = s.entry.Title, s.entry.Owner, s.entry.Agent, s.entry.Labels

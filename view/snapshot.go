@@ -22,6 +22,10 @@ type Snapshot struct {
 	// Permissions has all pending permissions and the newest of the others.
 	Permissions []Permission `json:"permissions,omitempty"`
 
+	// Inputs has the inputs that wait, in the order in which they will run, and the newest
+	// of those that have ended, where they were in that order.
+	Inputs []Input `json:"inputs,omitempty"`
+
 	Earlier int    `json:"earlier,omitempty"` // number of older messages that are left out; see [Window]
 	State   *State `json:"state"`             // the state of the requested thread, or of the main thread; null if there is none
 	Plan    *Plan  `json:"plan"`              // like State
@@ -98,6 +102,7 @@ func (c *Conversation) snapshot(thread string) Snapshot {
 		s.Threads = append(s.Threads, l.Thread)
 	}
 	s.addItems(c, lanes)
+	s.Inputs = c.inputsOf(thread)
 	for _, n := range c.notes {
 		if s.wants(n.Thread) {
 			s.Notes = append(s.Notes, n)

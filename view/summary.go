@@ -22,10 +22,12 @@ type Summary struct {
 	Events          int64 `json:"events"`           // the session's own
 	InheritedEvents int64 `json:"inherited_events"` // inherited from its parent; counted nowhere else in the summary
 
-	StartedAt  *Time `json:"started_at,omitempty"` // the time of its first event
-	UpdatedAt  *Time `json:"updated_at,omitempty"` // the time of its newest event
-	ElapsedMS  int64 `json:"elapsed_ms"`           // from StartedAt to UpdatedAt
-	DurationMS int64 `json:"duration_ms"`          // the duration of all runs; an open run counts up to the newest event
+	StartedAt   *Time `json:"started_at,omitempty"` // the time of the first event of its own conversation
+	UpdatedAt   *Time `json:"updated_at,omitempty"` // the time of the newest such event
+	Axis        Axis  `json:"axis"`                 // what a player of the session moves along
+	RecordingMS int64 `json:"recording_ms"`         // the length of the whole recording, see [Clock]; inherited events count, too
+	ElapsedMS   int64 `json:"elapsed_ms"`           // the part of it that is the session's own
+	DurationMS  int64 `json:"duration_ms"`          // the duration of all runs in the recording; an open run counts up to the newest event
 
 	Turns      int64                     `json:"turns"`       // runs that a user's message began
 	ModelTurns int64                     `json:"model_turns"` // model calls, as far as the events tell them apart
@@ -91,7 +93,9 @@ type summaryState struct {
 	Own      int64                 `json:"own"`  // the events before this offset are the parent's
 	Next     int64                 `json:"next"` // offset after the last event
 	Sum      Summary               `json:"sum"`
-	Entry    tapedeck.Session      `json:"entry"` // gives the status
+	Clock    Clock                 `json:"clock"`
+	OwnMS    int64                 `json:"own_ms,omitempty"` // the position at which the session's own events begin
+	Entry    tapedeck.Session      `json:"entry"`            // gives the status
 	Models   []modelTally          `json:"models,omitempty"`
 	Tools    map[string]*ToolUsage `json:"tools,omitempty"`
 	Files    map[string]bool       `json:"files,omitempty"`
@@ -147,9 +151,8 @@ func (f *SummaryFold) Summary() Summary {
 	}
 	s.FilesModified = slices.AppendSeq(make([]string, 0, len(f.s.Files)), maps.Keys(f.s.Files))
 	slices.Sort(s.FilesModified)
-	if s.StartedAt != nil {
-		s.ElapsedMS = max(0, s.UpdatedAt.Sub(s.StartedAt.Time).Milliseconds())
-	}
+	f.s.Clock.setAxis() // that of no events has none
+	s.Axis, s.RecordingMS, s.ElapsedMS = f.s.Clock.Axis, f.s.Clock.DurationMS, f.s.Clock.DurationMS-f.s.OwnMS
 	return s
 }
 
@@ -158,7 +161,7 @@ func (f *SummaryFold) addOpen(s *Summary) {
 	for _, r := range f.s.Runs {
 		if !r.Sub {
 			s.Runs[tapedeck.StatusRunning]++
-			s.DurationMS = plus(s.DurationMS, s.UpdatedAt.Sub(r.Begun.Time).Milliseconds())
+			s.DurationMS = plus(s.DurationMS, f.s.Clock.DurationMS-r.BegunMS)
 		}
 		s.ModelTurns = plus(s.ModelTurns, r.modelTurns())
 	}

@@ -10,7 +10,7 @@ import (
 
 // A runTally holds the counts of an open run until it ends.
 type runTally struct {
-	Begun   Time         `json:"begun"`
+	BegunMS int64        `json:"begun_ms"`          // its position in the recording
 	Asked   bool         `json:"asked,omitempty"`   // a user's message began it
 	Sub     bool         `json:"sub,omitempty"`     // the run of a sub-agent, which is counted in its parent run
 	Turn    int          `json:"turn,omitempty"`    // the highest number of a model call so far
@@ -30,16 +30,20 @@ func (f *SummaryFold) Apply(e *tapedeck.Event) {
 		return
 	}
 	s.Next = e.Offset + 1
+	s.Clock.Apply(e)
 	if e.Offset < s.Own {
+		s.OwnMS = s.Clock.DurationMS
 		return
 	}
 	s.Sum.Events++
-	if s.Sum.StartedAt == nil {
-		s.Sum.StartedAt = &Time{e.Time}
-		s.Sum.UpdatedAt = s.Sum.StartedAt
-	}
-	if e.Time.After(s.Sum.UpdatedAt.Time) {
-		s.Sum.UpdatedAt = &Time{e.Time}
+	if !IsAdministrative(e.Channel) {
+		at := &Time{e.Time}
+		if s.Sum.StartedAt == nil {
+			s.Sum.StartedAt, s.Sum.UpdatedAt = at, at
+		}
+		if e.Time.After(s.Sum.UpdatedAt.Time) {
+			s.Sum.UpdatedAt = at
+		}
 	}
 	if e.Turn > 0 {
 		if r := s.Runs[e.Invocation]; r != nil && e.Turn > r.Turn {
@@ -86,7 +90,7 @@ func (f *SummaryFold) runStarted(e *tapedeck.Event) {
 		} `json:"input"`
 	}
 	_ = decode(e, &d) // other shapes are ignored
-	r := &runTally{Begun: Time{e.Time}, Sub: payload.IsSubThread(e.Thread)}
+	r := &runTally{BegunMS: f.s.Clock.DurationMS, Sub: payload.IsSubThread(e.Thread)}
 	if n := len(d.Input.Messages); !r.Sub && (f.s.Asked[e.ThreadName()] || n > 0 && d.Input.Messages[n-1].Role == payload.RoleUser) {
 		f.noteRequest(r)
 		delete(f.s.Asked, e.ThreadName())
@@ -130,7 +134,7 @@ func (f *SummaryFold) endRun(e *tapedeck.Event, status tapedeck.Status, usage []
 	delete(f.s.Runs, e.Invocation)
 	if !r.Sub {
 		increment(&f.s.Sum.Runs, status)
-		f.s.Sum.DurationMS = plus(f.s.Sum.DurationMS, e.Time.Sub(r.Begun.Time).Milliseconds())
+		f.s.Sum.DurationMS = plus(f.s.Sum.DurationMS, f.s.Clock.DurationMS-r.BegunMS)
 	}
 	f.s.Sum.ModelTurns = plus(f.s.Sum.ModelTurns, r.modelTurns())
 	f.s.Models = addTallies(f.s.Models, finalUsage(r.Usage, usage))

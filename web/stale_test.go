@@ -15,7 +15,7 @@ import (
 	"github.com/tapedeck/tapedeck/web"
 )
 
-const source = "../ui"
+const source = ".."
 
 var isTest = regexp.MustCompile(`\.test\.tsx?$`)
 
@@ -23,8 +23,9 @@ var isTest = regexp.MustCompile(`\.test\.tsx?$`)
 // same as in ui/scripts/source.mjs.
 func sources(t *testing.T) []string {
 	t.Helper()
-	names := []string{"index.html", "package-lock.json", "package.json", "recording.config.ts", "tsconfig.json", "vite.config.ts"}
-	for _, folder := range []string{"public", "scripts", "src"} {
+	names := []string{"package-lock.json", "package.json", "ui/alias.ts", "ui/index.html", "ui/package.json",
+		"ui/recording.config.ts", "ui/tsconfig.json", "ui/vite.config.ts"}
+	for _, folder := range []string{"packages/client/src", "ui/public", "ui/scripts", "ui/src"} {
 		err := fs.WalkDir(os.DirFS(source), folder, func(name string, d fs.DirEntry, err error) error {
 			if err == nil && !d.IsDir() && !isTest.MatchString(name) {
 				names = append(names, name)
@@ -55,7 +56,7 @@ func sourceHash(t *testing.T) string {
 // TestBuildIsNotStale works without Node: after a change of the screen, its build
 // must be committed, too.
 func TestBuildIsNotStale(t *testing.T) {
-	if _, err := os.Stat(filepath.Join(source, "package.json")); err != nil {
+	if _, err := os.Stat(filepath.Join(source, "ui/package.json")); err != nil {
 		t.Skip("the source of the user interface is not available")
 	}
 	built, err := os.ReadFile("dist/source.sha256")
@@ -63,7 +64,7 @@ func TestBuildIsNotStale(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := strings.TrimSpace(string(built)); got != sourceHash(t) {
-		t.Error("web/dist was not built from ui/ as it is now: run make ui")
+		t.Error("web/dist was not built from ui/ and packages/client as they are now: run make ui")
 	}
 }
 

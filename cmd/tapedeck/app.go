@@ -16,18 +16,20 @@ import (
 	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/agentconfig"
 	"github.com/tapedeck/tapedeck/deck"
 	"github.com/tapedeck/tapedeck/protocol/a2a"
+	"github.com/tapedeck/tapedeck/store/postgres"
 	"github.com/tapedeck/tapedeck/store/sqlite"
 )
 
 // appOptions are the options of an app.
 type appOptions struct {
-	dir          string       // data folder; ignored if ephemeral
-	lock         *sqlite.Lock // of the data folder, if it is already taken
-	ephemeral    bool         // keep everything in memory
-	maxBody      int64        // largest body of a request, in bytes
-	maxEvents    int          // largest number of events in one append
-	maxConns     int          // largest number of connections; 0 for no limit
-	bodies       int64        // memory for request bodies, in bytes; 0 for the default
+	dir          string            // data folder; ignored if ephemeral
+	lock         *sqlite.Lock      // of the data folder, if it is already taken
+	ephemeral    bool              // keep everything in memory
+	postgres     *postgres.Options // keep the sessions there; nil for the data folder
+	maxBody      int64             // largest body of a request, in bytes
+	maxEvents    int               // largest number of events in one append
+	maxConns     int               // largest number of connections; 0 for no limit
+	bodies       int64             // memory for request bodies, in bytes; 0 for the default
 	longPoll     time.Duration
 	lease        time.Duration
 	runTimeout   time.Duration // see engine.Options
@@ -36,7 +38,9 @@ type appOptions struct {
 	a2aTasks     a2a.Policy
 	allowOrigins []string
 	anyHost      bool
-	subscribers  bool // deliver subscriptions
+	allowHosts   []string
+	access       *deck.Access // nil: everybody may do everything
+	subscribers  bool         // deliver subscriptions
 	publicURL    string
 	webhookAllow []netip.Prefix
 	rotateKey    bool
@@ -88,16 +92,22 @@ func openApp(ctx context.Context, o appOptions) (_ *app, err error) {
 			}
 		}()
 	}
+	if err := o.checkPlace(); err != nil {
+		return nil, err
+	}
 	a.Deck, err = deck.Open(ctx, o.dir, deck.Options{
-		Agents: agents, InMemory: o.ephemeral, Lock: o.lock, Discard: a.folders.discard,
+		Agents: agents, InMemory: o.ephemeral, Postgres: o.postgres, Lock: o.lock, Discard: a.folders.discard,
 		MaxBody: o.maxBody, MaxEvents: o.maxEvents, MaxConnections: o.maxConns, BodyBudget: o.bodies,
 		LongPoll: o.longPoll, Lease: o.lease, RunTimeout: o.runTimeout, IdleTimeout: o.idleTimeout, KillAfter: o.killAfter,
 		NoSubscriptions: !o.subscribers, PublicURL: o.publicURL, AllowWebhooks: o.webhookAllow, RotateWebhookKey: o.rotateKey,
-		A2ATasks: o.a2aTasks, AllowOrigins: o.allowOrigins, AnyHost: o.anyHost,
+		A2ATasks: o.a2aTasks, AllowOrigins: o.allowOrigins, AnyHost: o.anyHost, AllowHosts: o.allowHosts, Access: o.access,
 		MCPWrite: o.mcpWrite, MCPOwnSession: o.mcpOwn, Version: version(), Logger: o.logger,
 	})
 	if err != nil {
 		return nil, err
+	}
+	if err := o.markPlace(); err != nil {
+		return nil, errors.Join(err, a.Close(ctx))
 	}
 	a.folders.sweep(o.logger) // after Open, because now no other process uses the folder
 	a.server = a.NewServer()

@@ -6,22 +6,30 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
 )
 
 func newCancel(e *env) *cobra.Command {
 	var invocation string
+	var all bool
 	c := &cobra.Command{
 		Use:   "cancel SESSION",
 		Short: "Cancel a run and keep its partial answer",
 		Long: `Cancel stops the agent of a run, keeps its partial answer, and ends its open
 messages and tool calls. If the agent had started, tapedeck resume continues the
-run.`,
+run. If messages wait for the end of the run, the next one is run; with --all they
+are withdrawn.`,
 		Example: `  tapedeck cancel ses_01J…
+  tapedeck cancel ses_01J… --all
   tapedeck cancel ses_01J… --invocation inv_01J…`,
 		Args: oneSession,
 		RunE: func(c *cobra.Command, args []string) error {
 			return e.withExisting(c.Context(), func(conn *connection) error {
-				done, err := conn.Cancel(c.Context(), args[0], invocation)
+				cancel := conn.Cancel
+				if all {
+					cancel = conn.CancelAll
+				}
+				done, err := cancel(c.Context(), args[0], invocation)
 				if err != nil {
 					return err
 				}
@@ -30,13 +38,22 @@ run.`,
 		},
 	}
 	c.Flags().StringVar(&invocation, "invocation", "", "invocation to cancel, if several are running")
+	c.Flags().BoolVar(&all, "all", false, "withdraw the messages that wait in its thread, too")
 	return c
 }
 
 func (e *env) printCancelled(d api.Cancelled) error {
 	if e.json {
-		return e.printJSON(map[string]any{"invocation_id": d.Invocation, "offset": d.Offset, "resumable": d.Resumable})
+		out := map[string]any{"invocation_id": d.Invocation, "offset": d.Offset, "resumable": d.Resumable}
+		if d.Withdrawn > 0 {
+			out["withdrawn"] = d.Withdrawn
+		}
+		return e.printJSON(out)
 	}
-	_, err := fmt.Fprintf(e.stdout, "cancelled %s at offset %d\n", d.Invocation, d.Offset)
+	also := ""
+	if d.Withdrawn > 0 {
+		also = ", and withdrew " + terminal.Count(d.Withdrawn, "message")
+	}
+	_, err := fmt.Fprintf(e.stdout, "cancelled %s at offset %d%s\n", d.Invocation, d.Offset, also)
 	return err
 }

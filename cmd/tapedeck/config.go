@@ -54,7 +54,7 @@ func buildAgents(c *agentconfig.Config, folders *folders, demo bool) ([]deck.Age
 	}
 	ours := scriptAgents()
 	if demo {
-		ours = append(ours, tinker(folders))
+		ours = append(ours, tinker(folders), triage(folders))
 	}
 	for _, s := range ours {
 		if slices.ContainsFunc(out, func(a deck.Agent) bool { return a.Name == s.Name }) {

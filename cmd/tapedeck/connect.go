@@ -46,6 +46,16 @@ func (c *connection) holds() bool {
 	return c.local != nil
 }
 
+// holdInputs keeps inputs that wait from beginning, if this process would begin them: its
+// end would interrupt them. The next process begins them.
+func (c *connection) holdInputs() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.local != nil {
+		c.local.app.HoldInputs()
+	}
+}
+
 func (c *connection) close() error {
 	c.Close()
 	c.mu.Lock()
@@ -119,7 +129,7 @@ func (e *env) connectURL(ctx context.Context, url string) (*connection, error) {
 	if e.url == "" {
 		e.notice("using the server at %s, from $TAPEDECK_URL", terminal.Clean(url))
 	}
-	c, err := client.New(url)
+	c, err := client.New(url, clientOptions()...)
 	if err != nil {
 		return nil, err
 	}
@@ -241,7 +251,7 @@ func (e *env) locate() *client.Client {
 		}
 		url, instance = n.URL, n.Instance
 	}
-	c, err := client.NewFor(url, instance)
+	c, err := client.NewFor(url, instance, clientOptions()...)
 	if err != nil { // the file has something else
 		return nil
 	}
@@ -261,7 +271,7 @@ func (e *env) exists() error {
 			WithHint("unset %s to use the sessions in %s", persistenceVariable, e.folder())
 	}
 	dir := e.folder()
-	if _, err := os.Stat(filepath.Join(dir, "tapedeck.db")); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(filepath.Join(dir, "tapedeck.db")); errors.Is(err, fs.ErrNotExist) && databaseOf(dir) == "" {
 		return tapedeck.Errorf(tapedeck.NotFound, "there are no sessions in %s", dir).
 			WithHint("start a server with: tapedeck serve --demo")
 	}
@@ -277,7 +287,7 @@ func (e *env) with(ctx context.Context, f func(c *connection) error) (err error)
 	defer func() { err = errors.Join(err, c.close()) }()
 	err = f(c)
 	var exit *exitError
-	if !errors.As(err, &exit) || exit.code != exitCancelled { // after Ctrl-C the user does not want to wait
+	if !errors.As(err, &exit) || exit.code != exitCancelled || e.cancelledElsewhere { // after Ctrl-C the user does not want to wait
 		e.awaitOtherRuns(c)
 	}
 	return err

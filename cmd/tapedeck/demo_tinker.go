@@ -46,7 +46,7 @@ func tinker(f *folders) deck.Agent {
 			if err != nil {
 				return "", err
 			}
-			return path, writeFiles(path)
+			return path, writeFiles(path, tinkerFiles)
 		},
 	}
 }
@@ -80,8 +80,8 @@ func (a *app) permit(ctx context.Context, s api.Started) error {
 }
 
 // writeFiles creates the files that do not exist yet.
-func writeFiles(folder string) error {
-	for name, text := range tinkerFiles {
+func writeFiles(folder string, files map[string]string) error {
+	for name, text := range files {
 		file, err := os.OpenFile(filepath.Join(folder, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 		if os.IsExist(err) {
 			continue

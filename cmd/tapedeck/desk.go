@@ -37,6 +37,7 @@ type desk struct {
 type asked struct {
 	tapedeck.Question
 	offset int64
+	form   *filling // once an option was chosen that needs a form; nil before
 }
 
 // handle processes an event of the run.
@@ -56,13 +57,13 @@ func (d *desk) handle(ctx context.Context, ev *tapedeck.Event) {
 }
 
 func (d *desk) asked(ctx context.Context, q asked) {
-	if option, ok := chooseOption(q.Options, d.permissions); ok {
-		d.answer(ctx, q, option)
+	if option, ok := chooseOption(q.Options, d.permissions); ok && !needsForm(&q.Question, option) {
+		_ = d.answer(ctx, q, option, nil) // it has printed the error
 		return
 	}
 	in, ok := d.stdin.(*os.File)
 	if d.json || !ok || !term.IsTerminal(int(in.Fd())) {
-		d.notice("the agent asks; answer with: tapedeck answer %s %s OPTION --at %d (%s)", d.session, terminal.Visible(q.ID), q.offset, optionIDs(q.Options))
+		d.notice("the agent asks; answer with: tapedeck answer %s %s OPTION%s --at %d (%s)", d.session, terminal.Visible(q.ID), inputUsage(q.Form), q.offset, optionIDs(q.Options))
 		return
 	}
 	d.mu.Lock()
@@ -136,7 +137,37 @@ func (d *desk) prompt(in *os.File, again bool) {
 			fmt.Fprintf(d.stderr, "  ? %s\n", l.Text)
 		}
 	}
+	if len(q.Options) == 1 && needsForm(&q.Question, q.Options[0].ID) {
+		q.form = newFilling(&q.Question, q.Options[0].ID)
+	}
+	if q.form != nil {
+		fmt.Fprintf(d.stderr, "  %s: ", fieldPrompt(&q.form.fields[0]))
+		return
+	}
 	fmt.Fprintf(d.stderr, "  choose 1 to %d, or y or n, and press Enter: ", len(q.Options))
+}
+
+// inputUsage returns the arguments that fill in a form.
+func inputUsage(form []tapedeck.FormField) string {
+	var b strings.Builder
+	for _, f := range openFields(form) {
+		fmt.Fprintf(&b, " --input %s=…", terminal.Visible(f.ID))
+	}
+	return b.String()
+}
+
+// needsForm reports whether an option comes with values that the user fills in.
+func needsForm(q *tapedeck.Question, option string) bool {
+	for _, o := range q.Options {
+		if o.ID == option && strings.HasPrefix(o.Kind, "reject") {
+			return false
+		}
+	}
+	return len(openFields(q.Form)) > 0
+}
+
+func newFilling(q *tapedeck.Question, option string) *filling {
+	return &filling{option: option, fields: openFields(q.Form), input: tapedeck.Members{}}
 }
 
 func optionIDs(options []tapedeck.PermissionOption) string {
@@ -206,18 +237,53 @@ func (d *desk) gather(read func([]byte) (int, error)) (lines []byte, q *asked, e
 // takeFirst uses the first line as the answer. The other lines belong to no question.
 func (d *desk) takeFirst(ctx context.Context, q asked, lines []byte) {
 	line, _, _ := bytes.Cut(lines, []byte("\n"))
-	option, ok := typedOption(q.Options, string(line))
-	if !ok {
-		fmt.Fprintf(d.stderr, "  choose 1 to %d, or y or n: ", len(q.Options))
+	if q.form != nil {
+		d.fill(ctx, q, string(line))
 		return
 	}
-	d.answer(ctx, q, option)
+	option, ok := typedOption(q.Options, string(line))
+	switch {
+	case !ok:
+		fmt.Fprintf(d.stderr, "  choose 1 to %d, or y or n: ", len(q.Options))
+	case needsForm(&q.Question, option):
+		q.form = newFilling(&q.Question, option)
+		d.show(q)
+	default:
+		_ = d.answer(ctx, q, option, nil) // it has printed the error
+	}
+}
+
+// fill takes the line for a field of a form, and answers after the last one.
+func (d *desk) fill(ctx context.Context, q asked, line string) {
+	if err := q.form.take(line); err != nil {
+		d.printError(err)
+	}
+	if len(q.form.fields) > 0 {
+		d.show(q)
+		return
+	}
+	if err := d.answer(ctx, q, q.form.option, q.form.input); err != nil && tapedeck.KindOf(err) == tapedeck.Invalid {
+		q.form = newFilling(&q.Question, q.form.option)
+		d.show(q)
+	}
+}
+
+// show asks for the next field of a form, unless the question was answered meanwhile.
+func (d *desk) show(q asked) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.pending) == 0 || d.pending[0].ID != q.ID || d.pending[0].offset != q.offset {
+		return
+	}
+	d.pending[0].form = q.form
+	fmt.Fprintf(d.stderr, "  %s: ", fieldPrompt(&q.form.fields[0]))
 }
 
 // answer sends the answer. It is no error if somebody else answered first.
-func (d *desk) answer(ctx context.Context, q asked, option string) {
-	_, err := d.client.Answer(ctx, api.Answer{Session: d.session, Permission: q.ID, Option: option, Offset: &q.offset})
+func (d *desk) answer(ctx context.Context, q asked, option string, input tapedeck.Members) error {
+	_, err := d.client.Answer(ctx, api.Answer{Session: d.session, Permission: q.ID, Option: option, Input: input, Offset: &q.offset})
 	if err != nil && tapedeck.KindOf(err) != tapedeck.Conflict && ctx.Err() == nil {
 		d.printError(err)
 	}
+	return err
 }

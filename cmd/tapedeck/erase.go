@@ -24,7 +24,7 @@ func newErase(e *env) *cobra.Command {
 fork that shares the events. Offsets, types and times stay. A receipt in the session
 says what was erased, when, by whom and why.
 
-A range includes both ends: 40-57 is the events 40 to 57. (In the HTTP API "to" is
+A range includes both ends: 40-57 means the events 40 to 57. (In the HTTP API, "to" is
 the first offset after the range, here 58.) If the title of the session repeats an
 erased request, the title is erased, too.
 
@@ -55,7 +55,7 @@ rewind or tapedeck clear.`,
 }
 
 // offsetRanges reads offsets such as 12, and ranges such as 40-57. A range includes its
-// last event. A range of the HTTP API does not, but a person who writes 40-57 expects that
+// last event, unlike a range of the HTTP API: a person who writes 40-57 expects that
 // event 57 is erased.
 func offsetRanges(in []string) ([]tapedeck.OffsetRange, error) {
 	var out []tapedeck.OffsetRange

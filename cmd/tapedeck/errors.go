@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"syscall"
 
 	"github.com/tapedeck/tapedeck"
@@ -65,14 +66,47 @@ func (e *env) exitCode(err error) int {
 func (e *env) printError(err error) {
 	var known *tapedeck.Error
 	errors.As(err, &known)
+	if known != nil && known.Kind == tapedeck.Unauthorized { // the server's hint is about headers
+		here := *known
+		here.Hint = "set " + tokenVariable + " to a valid token; see: tapedeck token --help"
+		known = &here
+	}
 	if e.json {
 		fmt.Fprintf(e.stderr, "%s\n", terminal.EscapeHidden(errorBody(err, known)))
 		return
 	}
 	e.notice("%s", terminal.Clean(err.Error()))
-	if known != nil && known.Hint != "" {
+	if known == nil {
+		return
+	}
+	if known.Hint != "" {
 		fmt.Fprintf(e.stderr, "  %s\n", terminal.Clean(known.Hint))
 	}
+	if len(known.Problems) > 1 { // the message has the only one
+		for i := range known.Problems {
+			fmt.Fprintf(e.stderr, "  %s\n", terminal.VisibleLine(problemLine(&known.Problems[i])))
+		}
+	}
+}
+
+// problemLine describes what is wrong in one place of a document.
+func problemLine(p *tapedeck.Problem) string {
+	var b strings.Builder
+	if p.Line > 0 {
+		fmt.Fprintf(&b, "line %d: ", p.Line)
+	}
+	if p.Element != "" {
+		fmt.Fprintf(&b, "%s", p.Element)
+		if p.Name != "" {
+			fmt.Fprintf(&b, " (%s)", p.Name)
+		}
+		b.WriteString(": ")
+	}
+	b.WriteString(p.Message)
+	if p.Hint != "" {
+		b.WriteString("; " + p.Hint)
+	}
+	return b.String()
 }
 
 // errorBody returns the JSON of an error; known is nil if it has no kind.
@@ -82,13 +116,15 @@ func errorBody(err error, known *tapedeck.Error) []byte {
 			Kind    tapedeck.Kind `json:"kind,omitempty"`
 			Message string        `json:"message"`
 			Hint    string        `json:"hint,omitempty"`
+
+			Problems []tapedeck.Problem `json:"problems,omitempty"`
 		} `json:"error"`
 	}
 	body.Error.Message = err.Error()
 	if known != nil {
-		body.Error.Kind, body.Error.Hint = known.Kind, known.Hint
+		body.Error.Kind, body.Error.Hint, body.Error.Problems = known.Kind, known.Hint, known.Problems
 	}
-	b, _ := json.Marshal(body) // it has strings only
+	b, _ := json.Marshal(body) // it has strings and numbers only
 	return b
 }
 

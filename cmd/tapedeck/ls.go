@@ -11,6 +11,7 @@ import (
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
+	"github.com/tapedeck/tapedeck/view"
 )
 
 // listFlags are the flags of ls.
@@ -28,7 +29,9 @@ func newList(e *env) *cobra.Command {
 		Use:     "ls",
 		Aliases: []string{"list"},
 		Short:   "List sessions, newest first",
-		Long: `Ls lists sessions, newest first. --from and --to take a day (2026-01-31), a time
+		Long: `Ls lists sessions, newest first. LENGTH is that of the recording: the time that the
+conversation takes, without the time between its runs. It is - if the events have no
+times of their own. --from and --to take a day (2026-01-31), a time
 (2026-01-31T12:00:00Z) or an age (90m, 12h, 7d).`,
 		Example: `  tapedeck ls --status failed --from 7d
   tapedeck ls --tree --density`,
@@ -72,7 +75,7 @@ func (e *env) list(ctx context.Context, c *connection, f listFlags) error {
 	l := listing{env: e, pen: e.pen(), client: c, density: f.density}
 	var kept []api.SessionRow // for the tree, which needs all sessions at once
 	for {
-		page, err := c.Sessions(ctx, f.filter)
+		page, err := c.SessionsWithSummaries(ctx, f.filter)
 		if err != nil {
 			return err
 		}
@@ -125,7 +128,7 @@ func (l *listing) line(ctx context.Context, s *api.SessionRow, depth int) error 
 	}
 	p := l.pen
 	if l.n == 0 {
-		if err := p.Printf("%s\n", p.Paint(terminal.Dim, fmt.Sprintf("%-30s  %-*s  %8s  %5s  %s%s", "SESSION", statusWidth, "STATUS", "EVENTS", "AGE", head, "TITLE"))); err != nil {
+		if err := p.Printf("%s\n", p.Paint(terminal.Dim, fmt.Sprintf("%-30s  %-*s  %8s  %7s  %5s  %s%s", "SESSION", statusWidth, "STATUS", "EVENTS", "LENGTH", "AGE", head, "TITLE"))); err != nil {
 			return err
 		}
 	}
@@ -133,8 +136,22 @@ func (l *listing) line(ctx context.Context, s *api.SessionRow, depth int) error 
 	if s.Closed {
 		status += ", closed"
 	}
-	return p.Printf("%-30s  %s  %8d  %5s  %s%s\n", strings.Repeat("  ", depth)+s.ID, p.Paint(statusStyle(s.Status), fmt.Sprintf("%-*s", statusWidth, status)),
-		s.Head, age(time.Since(s.Created)), spark, terminal.Brief(titleOf(s.Session), 60))
+	return p.Printf("%-30s  %s  %8d  %7s  %5s  %s%s\n", strings.Repeat("  ", depth)+s.ID, p.Paint(statusStyle(s.Status), fmt.Sprintf("%-*s", statusWidth, status)),
+		s.Head, lengthOf(s.Summary), age(time.Since(s.Created)), spark, terminal.Brief(titleOf(s.Session), 60))
+}
+
+// lengthOf formats the length of a recording. It is "-" if the events have no times of
+// their own.
+func lengthOf(s *api.SessionSummary) string {
+	switch {
+	case s == nil || s.Axis == view.AxisEvents && s.RecordingMS == 0:
+		return "-"
+	case s.RecordingMS < 1000:
+		return fmt.Sprintf("%dms", s.RecordingMS)
+	case s.RecordingMS < 3600_000:
+		return fmt.Sprintf("%d:%02d", s.RecordingMS/60_000, s.RecordingMS/1000%60)
+	}
+	return fmt.Sprintf("%d:%02d:%02d", s.RecordingMS/3600_000, s.RecordingMS/60_000%60, s.RecordingMS/1000%60)
 }
 
 // statusWidth is the width of the column STATUS: that of the longest status.

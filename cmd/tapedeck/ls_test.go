@@ -13,6 +13,7 @@ import (
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
+	"github.com/tapedeck/tapedeck/view"
 )
 
 func TestSparkLine(t *testing.T) {
@@ -45,6 +46,21 @@ func TestTree(t *testing.T) {
 	}
 	if want := []string{"0copy", "0lost", "0a", "1b", "2c", "1b2"}; !cmp.Equal(got, want) {
 		t.Error(cmp.Diff(want, got))
+	}
+}
+
+func TestLengthOf(t *testing.T) {
+	if got := lengthOf(nil); got != "-" {
+		t.Errorf("without a summary: %q", got)
+	}
+	for ms, want := range map[int64]string{0: "-", 999: "999ms", 1000: "0:01", 59_999: "0:59", 3_599_999: "59:59", 3_600_000: "1:00:00", 360_061_000: "100:01:01"} {
+		axis := view.AxisTime
+		if ms < 1000 {
+			axis = view.AxisEvents
+		}
+		if got := lengthOf(&api.SessionSummary{Axis: axis, RecordingMS: ms}); got != want {
+			t.Errorf("%d ms: %q, want %q", ms, got, want)
+		}
 	}
 }
 
@@ -100,10 +116,10 @@ func TestViewsArePrinted(t *testing.T) {
 		in    string
 		want  string
 	}{
-		{"summary", printRaw(printSummary), `{"status":"failed","events":12,"inherited_events":3,"duration_ms":4321,"turns":2,
+		{"summary", printRaw(printSummary), `{"status":"failed","events":12,"inherited_events":3,"axis":"time","recording_ms":4543,"duration_ms":4321,"turns":2,
 			"tokens":{"input":10,"output":20},"cost_usd":0.25,"tools":[{"name":"` + evil + `","count":2,"failed":1}],
 			"files_modified":["` + evil + `"],"lines_added":3,"lines_removed":1}`,
-			"status     failed\nevents     12 and 3 inherited\nruns took  4.3s\nturns      2\ntokens     10 in, 20 out, $0.2500\n" +
+			"status     failed\nevents     12 and 3 inherited\nlength     4.5s\nruns took  4.3s\nturns      2\ntokens     10 in, 20 out, $0.2500\n" +
 				"tool       e\ufffd[2Jvil 2×, 1 failed\nfile       e\ufffd[2Jvil\nlines      +3 -1\n"},
 		{"tasks", printRaw(printTasks), `{"tasks":[{"invocation":"inv_1","thread":"main","task":"` + evil + `","status":"complete","first":1},
 			{"invocation":"inv_2","thread":"review","task":"look","status":"cancelled","first":40}]}`,

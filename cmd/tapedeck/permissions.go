@@ -51,6 +51,9 @@ func (e *env) printPermissions(all []view.Permission) error {
 		if p.Action != nil && json.Unmarshal(p.Action, &q.Action) != nil {
 			return tapedeck.Errorf(tapedeck.Internal, "the server's answer cannot be read")
 		}
+		if p.Form != nil && json.Unmarshal(p.Form, &q.Form) != nil {
+			return tapedeck.Errorf(tapedeck.Internal, "the server's answer cannot be read")
+		}
 		for _, o := range p.Options {
 			q.Options = append(q.Options, tapedeck.PermissionOption{ID: o.ID, Name: o.Name, Kind: o.Kind, Covers: o.Covers})
 		}
@@ -78,6 +81,9 @@ func (e *env) printPermission(q *tapedeck.Question, at int64) error {
 	}
 	for _, o := range q.Options {
 		fmt.Fprintf(&b, "  %s: %s\n", terminal.Visible(o.ID), transcript.OptionText(&o))
+	}
+	for i := range q.Form {
+		fmt.Fprintf(&b, "  --input %s=…  %s\n", terminal.Visible(q.Form[i].ID), fieldPrompt(&q.Form[i]))
 	}
 	_, err := io.WriteString(e.stdout, b.String())
 	return err

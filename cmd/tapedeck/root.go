@@ -26,6 +26,8 @@ type env struct {
 
 	startsAgents bool // the command starts agents
 
+	cancelledElsewhere bool // another command has cancelled the run of this one
+
 	ephemeral   bool   // see inMemory
 	permissions string // see permissionsFlag
 }
@@ -97,13 +99,13 @@ func addCommands(e *env, root *cobra.Command) {
 		title    string
 		commands []*cobra.Command
 	}{
-		{"Run agents:", []*cobra.Command{newServe(e), newRun(e), newCancel(e), newResume(e), newPermissions(e), newAnswer(e), newAgents(e)}},
+		{"Run agents:", []*cobra.Command{newServe(e), newRun(e), newSay(e), newCancel(e), newResume(e), newPermissions(e), newAnswer(e), newAgents(e), newWorkflow(e)}},
 		{"Read sessions:", []*cobra.Command{
 			newList(e), newShow(e), newTail(e), newReplay(e), newSearch(e), newTasks(e), newSummary(e), newContext(e), newBranches(e), newDiff(e), newMCP(e),
 		}},
 		{"Rewind and branch:", []*cobra.Command{newRewind(e), newUndo(e), newOverwrite(e), newClear(e), newFork(e), newCopy(e)}},
 		{"Manage sessions:", []*cobra.Command{
-			newCreate(e), newAppend(e), newImport(e), newExport(e), newRename(e), newClose(e), newDelete(e), newErase(e), newVerify(e),
+			newCreate(e), newAppend(e), newImport(e), newExport(e), newRename(e), newClose(e), newDelete(e), newErase(e), newVerify(e), newToken(e),
 		}},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})

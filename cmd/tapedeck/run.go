@@ -89,9 +89,13 @@ func (e *env) run(interrupted context.Context, c *connection, start func(context
 	defer stop()
 	err = r.follow(ctx)
 	var exit *exitError
-	if code := leaving.Load(); code != 0 && errors.As(err, &exit) && exit.code == exitCancelled {
+	if !errors.As(err, &exit) || exit.code != exitCancelled {
+		return err
+	}
+	if code := leaving.Load(); code != 0 {
 		return &exitError{code: int(code)}
 	}
+	e.cancelledElsewhere = interrupted.Err() == nil
 	return err
 }
 
@@ -117,6 +121,7 @@ type running struct {
 	client     *connection
 	started    api.Started
 	transcript *transcript.Transcript
+	tree       *elementTree // of a workflow; nil if the run is none
 	desk       *desk
 }
 
@@ -153,7 +158,7 @@ func (r *running) print(ctx context.Context, rec tapedeck.Record) (bool, error) 
 	if r.json {
 		err = r.printRecord(rec.Data)
 	} else {
-		err = r.transcript.Print(&ev)
+		err = r.show(&ev)
 	}
 	r.desk.handle(ctx, &ev)
 	switch {
@@ -166,6 +171,21 @@ func (r *running) print(ctx context.Context, rec tapedeck.Record) (bool, error) 
 		return true, &exitError{code: exitCancelled}
 	}
 	return ev.Type == "RUN_FINISHED", nil
+}
+
+// show prints an event for people. From its first event on, a workflow is shown as a tree.
+func (r *running) show(ev *tapedeck.Event) error {
+	if r.tree == nil && ev.Type == tapedeck.WorkflowStarted {
+		r.tree = newElementTree(r.pen())
+	}
+	switch {
+	case r.tree == nil || ev.Type == tapedeck.RunFinished || ev.Type == tapedeck.RunError:
+		return r.transcript.Print(ev)
+	case ev.Type == tapedeck.PermissionRequested:
+		return r.tree.question(ev)
+	}
+	_, err := r.tree.print(ev)
+	return err
 }
 
 // hint says how to resume a run that a crash ended.
@@ -205,6 +225,7 @@ func (r *running) cancel(leave context.CancelFunc) {
 		case <-ctx.Done():
 		}
 	}()
+	r.client.holdInputs()
 	_, err := r.client.Cancel(ctx, r.started.Session, r.started.Invocation)
 	switch {
 	case err == nil, errors.Is(err, context.Canceled): // Canceled: the user pressed Ctrl-C again

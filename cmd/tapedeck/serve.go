@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/netip"
 	"os"
 	"strconv"
@@ -29,6 +28,8 @@ type serveFlags struct {
 	listen       string
 	demo         bool
 	insecure     bool
+	auth         string
+	allowHosts   hosts
 	maxBody      string
 	maxEvents    int
 	maxConns     int
@@ -46,6 +47,7 @@ type serveFlags struct {
 	mcpWrite     bool
 	mcpOwn       bool
 	verbose      bool
+	postgres     postgresFlags
 }
 
 func newServe(e *env) *cobra.Command {
@@ -56,13 +58,20 @@ func newServe(e *env) *cobra.Command {
 		Long: `Serve serves the sessions of the data folder over HTTP until you interrupt it.
 Other commands on this folder go through the server.
 
-The server has no access control. It listens on an address that other machines can
-reach only with --insecure.
+With --postgres, the sessions are in a PostgreSQL database, and the data folder has only
+keys and the folders of agents. One server at a time uses a database; with --standby
+another one waits and takes over.
+
+With --auth every request needs a token; tapedeck token makes them. Without it there is
+no access control, and the server listens on an address that other machines can reach
+only with --insecure.
 
 Webhooks of subscriptions and push notifications of A2A go only to public addresses
 with HTTPS, and to those that --webhook-allow names.`,
 		Example: `  tapedeck serve --demo
-  tapedeck serve --data /var/lib/tapedeck --listen 127.0.0.1:8080`,
+  tapedeck serve --data /var/lib/tapedeck --listen 127.0.0.1:8080
+  tapedeck serve --auth auth.toml --listen 0.0.0.0:4747 --allow-host deck.example
+  PGPASSWORD=secret tapedeck serve --postgres postgres://tapedeck@db.example/tapedeck`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return e.serve(c.Context(), f) },
 	}
@@ -71,6 +80,8 @@ with HTTPS, and to those that --webhook-allow names.`,
 	fl.BoolVar(&f.demo, "demo", false, "create sample sessions: one is always live, others begin over AG-UI and over A2A")
 	e.ephemeralFlag(c)
 	fl.BoolVar(&f.insecure, "insecure", false, "allow an address that other machines can reach, although there is no access control")
+	fl.StringVar(&f.auth, "auth", "", "file of the tokens that requests need (default: requests need none)")
+	fl.Var(&f.allowHosts, "allow-host", "names by which clients reach this server, such as deck.example; others are refused (default: those of the loopback, or all with another --listen)")
 	fl.StringVar(&f.maxBody, "max-body", "64MiB", "largest request body")
 	fl.IntVar(&f.maxEvents, "max-events", 100_000, "largest number of events in one append")
 	fl.IntVar(&f.maxConns, "max-connections", 0, "largest number of connections (default: derived from the limit of open files, ulimit -n)")
@@ -87,12 +98,13 @@ with HTTPS, and to those that --webhook-allow names.`,
 	fl.BoolVar(&f.rotateKey, "rotate-webhook-key", false, "sign webhooks with a new key from now on; receivers can check signatures of the old one for another day")
 	fl.BoolVar(&f.mcpWrite, "mcp-write", false, "allow MCP clients (/mcp) to run agents, cancel runs, rewind and fork; without it they only read")
 	fl.BoolVar(&f.mcpOwn, "mcp-own-session", false, "allow this also to an agent of kind llm in the session in which it runs itself; needs --mcp-write")
+	f.postgres.declare(fl)
 	fl.BoolVar(&f.verbose, "verbose", false, "log debug messages")
 	return c
 }
 
 func (e *env) serve(ctx context.Context, f serveFlags) error {
-	o, err := f.appOptions(e)
+	o, err := f.appOptions(ctx, e)
 	if err != nil {
 		return err
 	}
@@ -120,7 +132,7 @@ func (e *env) serve(ctx context.Context, f serveFlags) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go trim(ctx, a.Followers)
-	e.printServing(h.url, o.ephemeral, live)
+	e.printServing(h.url, &o, live)
 	select {
 	case err = <-h.done:
 	case err = <-a.Lost():
@@ -135,7 +147,7 @@ func (e *env) serve(ctx context.Context, f serveFlags) error {
 	return errors.Join(err, h.stop())
 }
 
-func (f *serveFlags) appOptions(e *env) (appOptions, error) {
+func (f *serveFlags) appOptions(ctx context.Context, e *env) (appOptions, error) {
 	size, err := parseSize(f.maxBody)
 	if err != nil {
 		return appOptions{}, usageError("--max-body: %w", err)
@@ -143,17 +155,9 @@ func (f *serveFlags) appOptions(e *env) (appOptions, error) {
 	if err := f.check(); err != nil {
 		return appOptions{}, err
 	}
-	host, _, err := net.SplitHostPort(f.listen)
+	loopback, err := f.checkListen()
 	if err != nil {
-		return appOptions{}, usageError("--listen takes an address such as %s, not %q", defaultListen, f.listen)
-	}
-	loopback := host == "localhost"
-	if ip := net.ParseIP(host); ip != nil && ip.IsLoopback() {
-		loopback = true
-	}
-	if !loopback && !f.insecure {
-		return appOptions{}, &exitError{exitUsage, tapedeck.Errorf(tapedeck.Invalid, "other machines can reach %s, and this server has no access control", f.listen).
-			WithHint("listen on 127.0.0.1 behind a proxy that authenticates requests, or pass --insecure")}
+		return appOptions{}, err
 	}
 	ephemeral, err := e.inMemory()
 	if err != nil {
@@ -164,16 +168,25 @@ func (f *serveFlags) appOptions(e *env) (appOptions, error) {
 	if err != nil {
 		return appOptions{}, err
 	}
+	pg, err := f.postgres.options(e)
+	if err != nil {
+		return appOptions{}, err
+	}
 	level := slog.LevelInfo
 	if f.verbose {
 		level = slog.LevelDebug
 	}
+	logger := slog.New(slog.NewTextHandler(e.stderr, &slog.HandlerOptions{Level: level}))
+	who, err := f.access(ctx, logger)
+	if err != nil {
+		return appOptions{}, err
+	}
 	return appOptions{
-		dir: e.folder(), ephemeral: ephemeral, maxBody: size, maxEvents: f.maxEvents, longPoll: f.longPoll, lease: f.lease,
+		dir: e.folder(), ephemeral: ephemeral, postgres: pg, maxBody: size, maxEvents: f.maxEvents, longPoll: f.longPoll, lease: f.lease,
 		runTimeout: f.runTimeout, idleTimeout: timeLimit(f.idleTimeout), killAfter: f.killAfter, config: c, demo: f.demo,
 		subscribers: true, publicURL: f.publicURL, webhookAllow: f.webhookAllow, rotateKey: f.rotateKey,
-		a2aTasks: a2a.Policy(f.a2aTasks), allowOrigins: f.allowOrigins, anyHost: !loopback, mcpWrite: f.mcpWrite, mcpOwn: f.mcpOwn,
-		logger: slog.New(slog.NewTextHandler(e.stderr, &slog.HandlerOptions{Level: level})),
+		a2aTasks: a2a.Policy(f.a2aTasks), allowOrigins: f.allowOrigins, anyHost: !loopback && len(f.allowHosts) == 0, allowHosts: f.allowHosts, access: who,
+		mcpWrite: f.mcpWrite, mcpOwn: f.mcpOwn, logger: logger,
 	}, nil
 }
 
@@ -270,15 +283,18 @@ func (p *prefixes) String() string {
 func (p *prefixes) Type() string { return "strings" }
 
 // printServing prints the address of the server and, for the demo, commands to try.
-func (e *env) printServing(url string, ephemeral bool, live string) {
+func (e *env) printServing(url string, o *appOptions, live string) {
 	if e.json {
 		_ = e.printJSON(map[string]any{"url": url, "pid": os.Getpid(), "live": live})
 		return
 	}
 	p := e.pen()
 	where := e.folder()
-	if ephemeral {
+	switch {
+	case o.ephemeral:
 		where = "memory"
+	case o.postgres != nil:
+		where, _ = o.postgres.Where() // it was valid
 	}
 	_ = p.Printf("Tapedeck %s serves %s at %s\n", version(), where, p.Paint(terminal.Bold, url))
 	if live == "" {
@@ -288,7 +304,7 @@ func (e *env) printServing(url string, ephemeral bool, live string) {
 	if e.data != "" {
 		args = " --data " + e.data
 	}
-	if ephemeral {
+	if o.ephemeral {
 		args = " --url " + url
 	}
 	cmd := "tapedeck"
@@ -305,7 +321,7 @@ func (e *env) printServing(url string, ephemeral bool, live string) {
 	} {
 		_ = p.Printf("  %s\n      %s\n", try[0], p.Paint(terminal.Dim, try[1]))
 	}
-	if ephemeral {
+	if o.ephemeral {
 		return
 	}
 	_ = p.Printf("\nThen kill this server with kill -9 %d and start it again: tail continues where it stopped.\n", os.Getpid())

@@ -29,6 +29,11 @@ func printSummary(p terminal.Pen, s view.Summary) (err error) {
 	}
 	line("status", "%s", s.Status)
 	line("events", "%d%s", s.Events, orNothing(" and %d inherited", s.InheritedEvents))
+	if s.Axis == view.AxisTime {
+		line("length", "%s", (time.Duration(s.RecordingMS) * time.Millisecond).Round(100*time.Millisecond))
+	} else {
+		line("length", "%s", "the events have no times of their own")
+	}
 	line("runs took", "%s", (time.Duration(s.DurationMS) * time.Millisecond).Round(100*time.Millisecond))
 	line("turns", "%d%s", s.Turns, orNothing(", model calls %d", s.ModelTurns))
 	cost := ""

@@ -6,16 +6,7 @@
 //
 // It prints the counts, and fails if a scenario fails, takes longer than a minute, or
 // makes a client warn.
-import { Server } from "./server.mjs"
-
-const LIMIT_MS = 60_000
-
-const args = process.argv.slice(2)
-if (args[0] !== "--binary" || args.length < 2 || args.length > 3) {
-  console.error("usage: node run.mjs --binary PATH [NAME]")
-  process.exit(2)
-}
-const [, binary, only = ""] = args
+import { main, withServer } from "../harness.mjs"
 
 process.env.COPILOTKIT_TELEMETRY_DISABLED = "true"
 process.env.SUPPRESS_TRANSFORMATION_WARNINGS = "1"
@@ -32,40 +23,12 @@ const suites = {
   "CopilotKit core 1.75.0": (await import("./copilotkit.mjs")).scenarios,
 }
 
-const server = new Server(binary)
-try {
-  await server.start()
-  let passed = 0, failed = 0
+await main("AG-UI", (binary, play) => withServer(binary, ["--demo"], async (server) => {
   for (const [suite, list] of Object.entries(suites)) {
-    const before = passed
-    for (const [name, play] of Object.entries(list)) {
-      if (!`${suite}: ${name}`.includes(only)) continue
+    await play(suite, list, async (scenario) => {
       warnings.length = 0
-      try {
-        await limited(play(server, warnings))
-        if (warnings.length > 0) throw new Error(`the client warns: ${warnings.join("\n")}`)
-        passed++
-      } catch (err) {
-        failed++
-        console.log(`  FAILED ${suite}: ${name}\n    ${String(err.stack ?? err).split("\n").slice(0, 30).join("\n    ")}`)
-      }
-    }
-    console.log(`${suite}: ${passed - before} passed`)
+      await scenario(server, warnings)
+      if (warnings.length > 0) throw new Error(`the client warns: ${warnings.join("\n")}`)
+    })
   }
-  console.log(`AG-UI: ${passed} passed, ${failed} failed`)
-  process.exitCode = passed > 0 && failed === 0 ? 0 : 1
-} catch (err) {
-  console.log(err.message)
-  process.exitCode = 1
-} finally {
-  await server.stop()
-}
-process.exit()
-
-function limited(scenario) {
-  let timer
-  const late = new Promise((_, fail) => {
-    timer = setTimeout(() => fail(new Error(`not done after ${LIMIT_MS / 1000} s`)), LIMIT_MS)
-  })
-  return Promise.race([scenario, late]).finally(() => clearTimeout(timer))
-}
+}))

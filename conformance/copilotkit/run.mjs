@@ -11,7 +11,7 @@ import { createServer } from "node:http"
 import { build } from "esbuild"
 import { chromium } from "playwright-core"
 
-import { Server } from "../agui/server.mjs"
+import { Server } from "../harness.mjs"
 
 const [flag, binary, extra] = process.argv.slice(2)
 if (flag !== "--binary" || !binary || extra) {
@@ -112,7 +112,7 @@ const site = createServer((request, response) => {
 await new Promise((done) => site.listen(0, "127.0.0.1", done))
 const origin = `http://127.0.0.1:${site.address().port}`
 
-const server = new Server(binary, ["--allow-origin", origin])
+const server = new Server(binary, ["--demo", "--allow-origin", origin])
 const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox", "--disable-dev-shm-usage"] })
 let passed = 0, failed = 0
 try {

@@ -13,13 +13,20 @@
 import { spawn } from "node:child_process"
 import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
-import { dirname, join, resolve } from "node:path"
-import { createInterface } from "node:readline"
+import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
+
+import { withServer } from "../harness.mjs"
 
 const SUITE_TESTS = 338 // tests of version 0.3.6, with its 6 tests of subscriptions
 const LIMIT_MS = 10 * 60_000
 const LONG_POLL_MS = 500 // long-poll time of the servers that this program starts
+
+const FLAGS = [
+  "--long-poll", `${LONG_POLL_MS}ms`,
+  "--allow-origin", "*", // the suite sends a preflight request of another origin
+  "--webhook-allow", "127.0.0.0/8", // the receivers of the suite
+]
 
 const here = dirname(fileURLToPath(import.meta.url))
 const FILES = { suite: ["suite.test.mjs"], client: ["client.test.mjs"], all: ["suite.test.mjs", "client.test.mjs"] }
@@ -39,11 +46,11 @@ try {
   if (url) {
     ok = await check(url.replace(/\/$/, ""), process.env.DURABLE_LONG_POLL_MS)
   } else {
-    for (const [name, where] of [["memory", ["--ephemeral"]], ["SQLite", ["--data", join(work, "data")]]]) {
+    for (const [name, where] of [["memory", ["--ephemeral"]], ["SQLite", []]]) {
       console.log(`${name}:`)
-      const server = await start(resolve(binary), where)
-      ok = (await check(server.url, LONG_POLL_MS)) && ok
-      await server.stop()
+      await withServer(binary, [...FLAGS, ...where], async (server) => {
+        ok = (await check(server.url, LONG_POLL_MS)) && ok
+      })
     }
   }
 } catch (err) {
@@ -53,27 +60,6 @@ try {
   rmSync(work, { recursive: true, force: true })
 }
 process.exit(ok ? 0 : 1)
-
-/** Starts a server and waits until it prints its URL. */
-async function start(path, where) {
-  const child = spawn(path, [
-    "serve", "--listen", "127.0.0.1:0", "--long-poll", `${LONG_POLL_MS}ms`,
-    "--allow-origin", "*", // the suite sends a preflight request of another origin
-    "--webhook-allow", "127.0.0.0/8", // the receivers of the suite
-    ...where,
-  ], { stdio: ["ignore", "pipe", "pipe"] })
-  const ended = new Promise((done) => child.on("exit", done))
-  const address = new Promise((done) => {
-    for (const stream of [child.stdout, child.stderr]) {
-      createInterface({ input: stream }).on("line", (line) => {
-        const found = line.match(/http:\/\/[\d.]+:\d+/)
-        if (found) done(found[0])
-      })
-    }
-  })
-  const url = await Promise.race([address, ended.then(() => { throw new Error(`${path} ended before it served`) })])
-  return { url, stop: () => { child.kill("SIGTERM"); return ended } }
-}
 
 /** Runs the tests against a server and prints the results. */
 async function check(url, longPoll) {

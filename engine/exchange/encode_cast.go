@@ -7,6 +7,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/payload"
+	"github.com/tapedeck/tapedeck/view"
 )
 
 // maxTerminals is how many terminals are listed when the caller has to choose one.
@@ -50,15 +51,17 @@ func chooseTerminal(src *Source) error {
 // a recording.
 const maxMarks = 10_000
 
-// marks returns the labels of bookmarks, by the event that they mark. A bookmark
-// can be much later than its event, but a recording has its markers in order of
-// time.
-func marks(src *Source) (map[int64][]string, error) {
+// marks returns the labels of bookmarks, by the event that they mark, and whether the
+// events have times of their own. A bookmark can be much later than its event, but a recording
+// has its markers in order of time.
+func marks(src *Source) (found map[int64][]string, timed bool, _ error) {
+	var clock view.Clock
 	found, n := map[int64][]string{}, 0
 	for e, err := range src.all() {
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
+		clock.Apply(&e)
 		if e.Type != tapedeck.BookmarkAdded {
 			continue
 		}
@@ -67,39 +70,55 @@ func marks(src *Source) (map[int64][]string, error) {
 			n++
 		}
 	}
-	return found, nil
+	return found, clock.DurationMS > 0, nil
 }
 
 // A cast writes the recording of one terminal.
 type cast struct {
 	*output
-	start time.Time
+	clock view.Clock
+	timed bool
+	began bool          // the header is written
+	start time.Duration // the position of the first event of the terminal
+	n     int           // number of events of the terminal so far
 	last  float64
 }
 
-// writeCast writes an asciicast of version 2. Its clock begins with the first
-// event of the terminal. Bookmarks of later events become markers.
+// eventTakes is how long a recording shows an event if no event has a time of its own.
+const eventTakes = 200 * time.Millisecond
+
+// position returns the position of the current event in the recording.
+func (c *cast) position() time.Duration {
+	if !c.timed {
+		return time.Duration(c.n) * eventTakes
+	}
+	return time.Duration(c.clock.DurationMS) * time.Millisecond
+}
+
+// writeCast writes an asciicast of version 2. Its clock is that of the recording, and
+// begins with the first event of the terminal. Bookmarks of later events become markers.
 func writeCast(w *output, src *Source) error {
-	c := &cast{output: w}
-	marked, err := marks(src)
+	marked, timed, err := marks(src)
 	if err != nil {
 		return err
 	}
+	c := &cast{output: w, timed: timed}
 	for e, err := range src.all() {
 		if err != nil {
 			return err
 		}
+		c.clock.Apply(&e)
 		m := object(e.Data)
 		ours := e.Channel == tapedeck.ChannelTerminal && str(m["terminal"]) == src.Terminal
 		for _, label := range marked[e.Offset] {
-			if !c.start.IsZero() {
-				c.line(e.Time.Sub(c.start), "m", label)
+			if c.began {
+				c.line(c.position()-c.start, "m", label)
 			}
 		}
 		if !ours {
 			continue
 		}
-		if c.start.IsZero() {
+		if !c.began {
 			if err := c.header(&e, src.Session.Title); err != nil {
 				return err
 			}
@@ -108,6 +127,7 @@ func writeCast(w *output, src *Source) error {
 			}
 		}
 		c.event(&e, m)
+		c.n++
 		if err := c.failed(); err != nil {
 			return err
 		}
@@ -116,7 +136,7 @@ func writeCast(w *output, src *Source) error {
 }
 
 func (c *cast) header(e *tapedeck.Event, title string) error {
-	c.start = e.Time
+	c.began, c.start = true, c.position()
 	h := struct {
 		Version   int    `json:"version"`
 		Width     int    `json:"width"`
@@ -133,7 +153,7 @@ func (c *cast) header(e *tapedeck.Event, title string) error {
 }
 
 func (c *cast) event(e *tapedeck.Event, m tapedeck.Members) {
-	at := e.Time.Sub(c.start)
+	at := c.position() - c.start
 	switch e.Type {
 	case tapedeck.TerminalOutput:
 		c.outputs(e, at, str(m["data"]))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/payload"
+	"github.com/tapedeck/tapedeck/view"
 )
 
 // Limits of the entries that a transcript keeps until they are complete.
@@ -51,8 +52,15 @@ func newTranscript(w *output) *transcript {
 }
 
 func writeMarkdown(w *output, src *Source) error {
+	var clock view.Clock
+	for e, err := range src.all() {
+		if err != nil {
+			return err
+		}
+		clock.Apply(&e)
+	}
 	t := newTranscript(w)
-	t.title(&src.Session)
+	t.title(&src.Session, &clock)
 	for e, err := range src.all() {
 		if err != nil {
 			return err
@@ -66,13 +74,16 @@ func writeMarkdown(w *output, src *Source) error {
 	return nil
 }
 
-func (t *transcript) title(s *tapedeck.Session) {
+func (t *transcript) title(s *tapedeck.Session, clock *view.Clock) {
 	title := s.Title
 	if title == "" {
 		title = s.ID
 	}
 	t.string("# ", inline(title), "\n\n")
 	facts := []string{codeSpan(s.ID), s.Created.UTC().Format("2006-01-02 15:04 MST")}
+	if clock.Axis == view.AxisTime {
+		facts = append(facts, (time.Duration(clock.DurationMS)*time.Millisecond).Round(time.Second).String()+" long")
+	}
 	if s.Owner != "" {
 		facts = append(facts, "owner "+inline(s.Owner))
 	}

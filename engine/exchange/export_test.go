@@ -342,6 +342,37 @@ func TestCastHasBookmarks(t *testing.T) {
 	}
 }
 
+// The times of a cast are those of the recording: what happens to the session itself, and
+// the time between runs, is left out. Without any times the events follow each other.
+func TestCastIsInRecordingTime(t *testing.T) {
+	events := log(
+		`RUN_STARTED {"threadId":"main","runId":"inv_1"}`, `terminal.output {"terminal":"t","data":"a"}`, `RUN_FINISHED {"threadId":"main","runId":"inv_1"}`,
+		`session.renamed {"title":"B"}`, `RUN_STARTED {"threadId":"main","runId":"inv_1"}`, `terminal.output {"terminal":"t","data":"b"}`,
+		`bookmark.added {"offset":5,"label":"here"}`, `terminal.output {"terminal":"t","data":"c"}`,
+	)
+	events[3].Time = events[0].Time.AddDate(1, 0, 0)
+	for i := 4; i < len(events); i++ {
+		events[i].Time = events[i].Time.AddDate(0, 0, 7)
+	}
+	times := func() (out []string) {
+		for line := range strings.Lines(export(t, Asciicast, source(events))) {
+			if strings.HasPrefix(line, "[") {
+				out = append(out, strings.TrimSpace(line))
+			}
+		}
+		return out
+	}
+	if got, want := times(), []string{`[0, "o", "a"]`, `[2, "m", "here"]`, `[2, "o", "b"]`, `[4, "o", "c"]`}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	for i := range events {
+		events[i].Time = events[0].Time
+	}
+	if got, want := times(), []string{`[0, "o", "a"]`, `[0.2, "m", "here"]`, `[0.2, "o", "b"]`, `[0.4, "o", "c"]`}; !slices.Equal(got, want) {
+		t.Errorf("without times: got %v, want %v", got, want)
+	}
+}
+
 func TestMarkdownOfWhatWasErased(t *testing.T) {
 	events := log(talk...)
 	for i := range events {

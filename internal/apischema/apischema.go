@@ -1,6 +1,6 @@
 // Package apischema generates the machine-readable description of the HTTP API:
 // docs/openapi.json (OpenAPI 3.1, whose schemas are JSON Schemas 2020-12) and the
-// TypeScript types of the screen. It reads the table of routes of protocol/rest, the
+// TypeScript types of the client. It reads the table of routes of protocol/rest, the
 // structs that the routes decode and encode, the event catalogue, and the comments of
 // all these in the source. docs/http.md describes the parameters.
 //
@@ -19,7 +19,7 @@ import (
 // The generated files, below the root of the repository.
 const (
 	OpenAPIFile    = "docs/openapi.json"
-	TypeScriptFile = "ui/src/wire.ts"
+	TypeScriptFile = "packages/client/src/wire.ts"
 )
 
 // Generate returns the content of each generated file. root is the folder of the

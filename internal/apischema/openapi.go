@@ -241,7 +241,7 @@ func pathNames(path string) (names []string) {
 	return names
 }
 
-var pathParameters = map[string]string{"id": "The id of the session.", "pid": "The id of the permission.", "iid": "The id of the instance."}
+var pathParameters = map[string]string{"id": "The id of the session.", "pid": "The id of the permission.", "iid": "The id of the instance.", "input": "The id of the input.", "name": "The name of the workflow.", "tid": "The id of the token."}
 
 // extend adds what the table of routes does not say: bodies and answers that are not
 // one JSON object, and headers.
@@ -283,6 +283,8 @@ func (d *description) extend(r *rest.Route, op *operation) {
 	case "GET /openapi.json":
 		answer.Content = jsonOf(&schema{Type: "object"})
 		op.Responses["304"] = response{Description: "Nothing has changed."}
+	case "PUT /workflows/{name}":
+		op.Body.Content["application/xml"] = media{Schema: &schema{Type: "string", Description: "The diagram itself."}}
 	case "POST /import":
 		op.Body = &requestBody{Required: true, Content: map[string]media{}}
 		for _, t := range []string{"application/octet-stream", typeJSON, typeLines} {

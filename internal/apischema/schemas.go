@@ -68,12 +68,19 @@ var enums = map[reflect.Type][]string{
 	reflect.TypeFor[api.PresenceAction]():  {string(api.PresenceJoin), string(api.PresenceMove), string(api.PresenceLeave)},
 	reflect.TypeFor[api.ExportView]():      {string(api.ExportAll), string(api.ExportEffective)},
 	reflect.TypeFor[api.StreamEndReason](): {string(api.EndClosed), string(api.EndTerminal), string(api.EndDeleted)},
+	reflect.TypeFor[view.Axis]():           {string(view.AxisTime), string(view.AxisEvents)},
 }
 
 // words has the string members that allow only these values.
 var words = map[string][]string{
 	"Branch.kind":             {view.BranchMain, view.BranchFork, view.BranchCopy, view.BranchRewound},
 	"Permission.status":       {string(view.PermissionOpen), string(tapedeck.StatusCancelled), string(view.PermissionAnswered)},
+	"Input.status":            inputStatuses,
+	"Input.when":              api.Whens[1:],
+	"WaitingInput.when":       api.Whens[1:],
+	"Task.when":               api.Whens,
+	"Started.when":            api.Whens[1:],
+	"Started.status":          append([]string{string(tapedeck.StatusRunning)}, inputStatuses...),
 	"DiffItem.kind":           {"message", "tool"},
 	"DiffChange.kind":         {"message", "tool"},
 	"DiffChange.op":           {"added", "removed", "changed"},
@@ -88,6 +95,8 @@ var words = map[string][]string{
 	"Note.reason":          {"malformed", "unpatchable"},
 	"Marker.kind":          markers,
 }
+
+var inputStatuses = []string{string(view.InputWaiting), string(view.InputSteered), string(view.InputStarted), string(view.InputWithdrawn)}
 
 var contextTypes = []string{"system_message", "user_message", "assistant_message", "tool_call", "tool_result"}
 

@@ -18,6 +18,9 @@ func (d *description) typeScript() []byte {
 
 export type Json = null | boolean | number | string | Json[] | { [name: string]: Json | undefined };
 export type JsonObject = { [name: string]: Json | undefined };
+
+/** The type of an event that this version does not know: any text, but for the compiler none that is in the catalogue. So a comparison finds the known events. */
+export type OtherType = ` + "`${string} (not in the catalogue)`" + `;
 `)
 	events := map[string]bool{}
 	for _, e := range d.events {
@@ -28,18 +31,29 @@ export type JsonObject = { [name: string]: Json | undefined };
 		b.WriteString("\n")
 		switch {
 		case name == "Events": // which form the request asks for decides for all of them
-			fmt.Fprintf(&b, "export interface Events<E = Event> {\n%s}\n", strings.ReplaceAll(members(s, "  "), "(Event | TaskEvent)[]", "E[]"))
+			fmt.Fprintf(&b, "export interface Events<E = SessionEvent> {\n%s}\n", strings.ReplaceAll(members(s, "  "), "(SessionEvent | TaskEvent)[]", "E[]"))
 		case events[name]:
 			fmt.Fprintf(&b, "export interface %s extends Omit<Envelope, \"data\"> {\n%s}\n", name, members(s, "  "))
 		case name == "OtherEvent":
-			fmt.Fprintf(&b, "export interface %s extends Envelope {\n%s}\n", name, members(s, "  "))
+			own := strings.ReplaceAll(members(s, "  "), "type: string;", "type: OtherType;")
+			fmt.Fprintf(&b, "export interface %s extends Omit<Envelope, \"type\"> {\n%s}\n", name, own)
 		case s.Properties != nil || s.Type == "object" && s.AdditionalProperties == nil:
-			fmt.Fprintf(&b, "export interface %s {\n%s}\n", name, members(s, "  "))
+			// Not an interface: only the members of a type are known, so only a type is a JsonObject.
+			fmt.Fprintf(&b, "export type %s = {\n%s};\n", name, members(s, "  "))
 		default:
-			fmt.Fprintf(&b, "export type %s = %s;\n", name, typeOf(s))
+			fmt.Fprintf(&b, "export type %s = %s;\n", typeName(name), typeOf(s))
 		}
 	}
 	return b.Bytes()
+}
+
+// typeName returns the name of a schema in TypeScript, where Event is the event of a
+// browser and a page would use the wrong one without an error.
+func typeName(schema string) string {
+	if schema == "Event" {
+		return "SessionEvent"
+	}
+	return schema
 }
 
 // members returns the members of an interface.
@@ -59,7 +73,7 @@ func members(s *schema, indent string) string {
 func typeOf(s *schema) string {
 	switch {
 	case s.Ref != "":
-		return strings.TrimPrefix(s.Ref, refPrefix)
+		return typeName(strings.TrimPrefix(s.Ref, refPrefix))
 	case s.Const != nil:
 		return literal(*s.Const)
 	case s.Enum != nil:

@@ -2,6 +2,7 @@ package frame
 
 import (
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -89,7 +90,7 @@ func TestAnswers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if a := (*tapedeck.AppendError)(nil); i == 2 && (!errors.As(got.Err, &a) || *a.Err != *refused.Err || a.Seq != 2 || a.Head != 4 || a.Refusal != refused.Refusal) {
+		if a := (*tapedeck.AppendError)(nil); i == 2 && (!errors.As(got.Err, &a) || !reflect.DeepEqual(a.Err, refused.Err) || a.Seq != 2 || a.Head != 4 || a.Refusal != refused.Refusal) {
 			t.Errorf("the refusal is %#v", got.Err)
 		}
 		if (got.Err != nil) != (want[i].Type == TypeError) {

@@ -27,6 +27,7 @@ var rules = map[string][]string{
 	".":                  {"internal/jsonobj"},
 	"internal":           {".", "payload", "internal"},
 	"internal/jsonobj":   {},
+	"internal/decktest":  {".", "deck", "internal"},
 	"internal/aguiwire":  {".", "payload", "view", "internal"},
 	"internal/apischema": {".", "api", "payload", "search", "view", "internal", "protocol/rest"},
 	"docs":               {},
@@ -41,8 +42,10 @@ var rules = map[string][]string{
 	"hub":                {"."},
 	"projection":         {".", "view", "internal/lru"},
 	"presence":           {".", "api", "payload"},
+	"access":             {".", "access", "api", "payload", "search", "view", "internal"},
 	"engine":             {".", "api", "payload", "order", "=store", "view", "projection", "presence", "engine", "=runner", "internal/jsonobj", "internal/lru"},
-	"protocol":           {".", "api", "docs", "payload", "search", "view", "internal"},
+	"engine/workflow":    {".", "api", "payload", "=store", "view", "=engine", "runner/workflow"},
+	"protocol":           {".", "=access", "api", "docs", "payload", "search", "view", "internal"},
 	"runner":             {".", "payload", "=runner", "view", "internal"},
 	"runner/agui":        {".", "payload", "order", "=runner", "view", "internal"},
 	"runner/runnertest":  {".", "payload", "order", "=runner"},
@@ -55,7 +58,7 @@ var rules = map[string][]string{
 
 	"cmd/tapedeck/internal/terminal":    {},
 	"cmd/tapedeck/internal/transcript":  {".", "payload", "=cmd/tapedeck/internal/terminal"},
-	"cmd/tapedeck/internal/player":      {".", "payload", "=cmd/tapedeck/internal/terminal", "=cmd/tapedeck/internal/transcript"},
+	"cmd/tapedeck/internal/player":      {".", "payload", "view", "=cmd/tapedeck/internal/terminal", "=cmd/tapedeck/internal/transcript"},
 	"cmd/tapedeck/internal/agentconfig": {".", "deck", "runner", "internal"},
 }
 

@@ -11,8 +11,9 @@ import (
 
 // maxRootNames is how many names the root package may export: types, functions,
 // methods, methods of interfaces, constants and variables. It has the words that
-// every package needs; what fewer packages need belongs to one of them.
-const maxRootNames = 200
+// every package needs; what fewer packages need belongs to one of them. The event types
+// of the catalogue do not count: an event that is added needs its name there.
+const maxRootNames = 142
 
 func TestRootExportsFewNames(t *testing.T) {
 	files, err := filepath.Glob("../../*.go")
@@ -21,7 +22,7 @@ func TestRootExportsFewNames(t *testing.T) {
 	}
 	n := 0
 	for _, file := range files {
-		if strings.HasSuffix(file, "_test.go") {
+		if name := filepath.Base(file); strings.HasSuffix(name, "_test.go") || name == "types.go" || name == "agui.go" {
 			continue
 		}
 		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)

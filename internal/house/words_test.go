@@ -72,7 +72,7 @@ func textOf(name string) func(t *testing.T, name, source string) []passage {
 	switch {
 	case strings.HasSuffix(name, ".go"):
 		return goText
-	case strings.HasPrefix(name, "ui/src/") && (strings.HasSuffix(name, ".ts") || strings.HasSuffix(name, ".tsx")):
+	case (strings.HasPrefix(name, "ui/src/") || strings.HasPrefix(name, "packages/")) && (strings.HasSuffix(name, ".ts") || strings.HasSuffix(name, ".tsx")):
 		return screenText
 	case name == "README.md", name == "AGENTS.md", strings.HasPrefix(name, "docs/") && strings.HasSuffix(name, ".md"):
 		return docText

@@ -11,15 +11,16 @@ import (
 // A Mux routes requests below a root path. Unlike [http.ServeMux] it never redirects, and
 // every error that it answers is JSON.
 type Mux struct {
-	root string
-	mux  *http.ServeMux
-	log  *slog.Logger
+	root   string
+	mux    *http.ServeMux
+	log    *slog.Logger
+	routes []string
 }
 
 // NewMux returns a mux without routes. Root is the path that begins all its routes,
 // without a slash at the end.
 func NewMux(root string, log *slog.Logger) *Mux {
-	m := &Mux{root, http.NewServeMux(), log}
+	m := &Mux{root: root, mux: http.NewServeMux(), log: log}
 	m.mux.HandleFunc(unmatched, m.unrouted)
 	return m
 }
@@ -27,12 +28,16 @@ func NewMux(root string, log *slog.Logger) *Mux {
 // Handle routes a method and a path below the root to serve. If serve returns an
 // error, that is the answer; serve has written nothing then.
 func (m *Mux) Handle(method, path string, serve func(http.ResponseWriter, *http.Request) error) {
+	m.routes = append(m.routes, method+" "+m.root+path)
 	m.mux.HandleFunc(method+" "+m.root+path, func(w http.ResponseWriter, r *http.Request) {
 		if err := serve(w, r); err != nil {
 			problem.Write(w, r, err, m.log)
 		}
 	})
 }
+
+// Routes returns the methods and paths that were passed to Handle.
+func (m *Mux) Routes() []string { return m.routes }
 
 // ServeHTTP implements [http.Handler].
 func (m *Mux) ServeHTTP(w http.ResponseWriter, r *http.Request) {

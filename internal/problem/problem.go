@@ -48,6 +48,8 @@ type Detail struct {
 	Kind    tapedeck.Kind `json:"kind"`
 	Message string        `json:"message"`
 	Hint    string        `json:"hint,omitempty"`
+
+	Problems []tapedeck.Problem `json:"problems,omitempty"` // what is wrong with a diagram, place by place; absent otherwise
 }
 
 // A statusError is an error whose status is not that of its kind.
@@ -103,7 +105,7 @@ func Encode(e *tapedeck.Error) []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	_ = enc.Encode(Body{Detail{e.Kind, e.Message, e.Hint}}) // strings can be encoded
+	_ = enc.Encode(Body{Detail{e.Kind, e.Message, e.Hint, e.Problems}}) // strings can be encoded
 	return b.Bytes()
 }
 
@@ -155,6 +157,11 @@ func internal(r *http.Request, err error, log *slog.Logger) *tapedeck.Error {
 // has it.
 func Log(r *http.Request, err error, log *slog.Logger) (id string) {
 	id = tapedeck.NewID("req_")
+	switch tapedeck.KindOf(err) {
+	case tapedeck.Unauthorized, tapedeck.Forbidden, tapedeck.NotFound: // its client may not read on; that is no fault
+		log.Debug("a request ended", "id", id, "method", r.Method, "path", r.URL.Path, "reason", err)
+		return id
+	}
 	attrs := []any{"id", id, "method", r.Method, "path", r.URL.Path, "error", err}
 	if cause := errors.Unwrap(err); cause != nil {
 		attrs = append(attrs, "cause", cause)

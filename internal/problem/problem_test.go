@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -50,7 +51,7 @@ func TestKinds(t *testing.T) {
 			continue
 		}
 		w, body, _ := answer(t, get(), fmt.Errorf("wrapped: %w", tapedeck.Errorf(kind, "it is so").WithHint("do so")))
-		if want := (Detail{kind, "it is so", "do so"}); w.Code != status || body.Error != want {
+		if want := (Detail{Kind: kind, Message: "it is so", Hint: "do so"}); w.Code != status || !reflect.DeepEqual(body.Error, want) {
 			t.Errorf("%s: %d %+v", kind, w.Code, body)
 		}
 		retry := status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests

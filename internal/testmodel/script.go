@@ -67,6 +67,7 @@ type call struct {
 var (
 	errorMarker = regexp.MustCompile(`\[error (\d{3})\]`)
 	toolMarker  = regexp.MustCompile(`\[tool ([A-Za-z0-9_.-]+)`)
+	sayMarker   = regexp.MustCompile(`\[answer `)
 	runMarker   = regexp.MustCompile(`\[run ("(?:[^"\\]|\\.)*")\]`)
 )
 
@@ -95,11 +96,30 @@ func (m *Model) answer(p prompt) answer {
 	default:
 		a.text = fmt.Sprintf("Hello! This is answer number %d.", p.users)
 	}
+	if text, ok := lastWords(p.user); ok && len(a.calls) == 0 {
+		a.text = text
+	}
 	if strings.Contains(p.user, "[slow]") && len(a.calls) == 0 {
 		a.pause, a.text = m.options.Pause, m.slowText()
 	}
 	a.cut = strings.Contains(p.user, "[cut]")
 	return a
+}
+
+// lastWords returns the last message that a prompt requests.
+func lastWords(user string) (text string, ok bool) {
+	at := sayMarker.FindStringIndex(user)
+	if at == nil {
+		return "", false
+	}
+	var value json.RawMessage
+	if json.NewDecoder(strings.NewReader(user[at[1]:])).Decode(&value) != nil {
+		return "", false
+	}
+	if json.Unmarshal(value, &text) != nil {
+		text = string(value)
+	}
+	return text, true
 }
 
 func (m *Model) slowText() string {

@@ -12,6 +12,8 @@
 //     are made one after the other
 //   - [run "command"]: a call of a shell tool, if there is one, with the command, which
 //     is a JSON string
+//   - [answer VALUE]: the last message; VALUE is JSON: the text of a string, otherwise
+//     the JSON itself
 //   - [parallel]: all calls of the other markers at once
 //   - [slow]: many words, each after a pause
 //   - [error 429]: the status 429 twice, then the normal answer; any other number is

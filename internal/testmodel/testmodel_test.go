@@ -338,6 +338,9 @@ func TestAnswers(t *testing.T) {
 		{"one tool", `x [tool read_file {"a":{"b":[1]}}] y`, 0, said{Text: "Now I call read_file.", Calls: []string{`read_file {"a":{"b":[1]}}`}, Stop: "tool_calls"}},
 		{"all at once", `[parallel] [tool a {"x":1}] [tool b {"y":2}]`, 0, said{Text: "Now I call a.", Calls: []string{`a {"x":1}`, `b {"y":2}`}, Stop: "tool_calls"}},
 		{"after all at once", `[parallel] [tool a {"x":1}] [tool b {"y":2}]`, 2, said{Text: "Done after 2 tool results.", Stop: "stop"}},
+		{"an answer", `[answer "It is \"so\"."] [tool a {}]`, 1, said{Text: `It is "so".`, Stop: "stop"}},
+		{"an answer as JSON", `[answer {"a":[1]}] more`, 0, said{Text: `{"a":[1]}`, Stop: "stop"}},
+		{"an answer after a tool", `[answer "x"] [tool a {"x":1}]`, 0, said{Text: "Now I call a.", Calls: []string{`a {"x":1}`}, Stop: "tool_calls"}},
 	} {
 		tt.want.Input, tt.want.Output = 100, 20
 		for name, w := range wires {

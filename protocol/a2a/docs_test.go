@@ -15,21 +15,14 @@ import (
 // TestDocument sends the requests of the protocol's page in order, and expects the
 // documented statuses and no errors of JSON-RPC.
 func TestDocument(t *testing.T) {
-	page, err := os.ReadFile("../../docs/protocol/a2a.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	blocks := regexp.MustCompile("(?s)```http (\\d+)\n(.*?)```").FindAllSubmatch(page, -1)
-	if len(blocks) < 6 {
-		t.Fatalf("found only %d requests", len(blocks))
-	}
+	examples := apitest.Examples(t, "../../docs/protocol/a2a.md", 6)
 	inBubble(t, a2a.Options{}, func(w *world) {
 		ids := alias{map[string]string{}, map[string]string{}}
-		for _, b := range blocks {
-			got := string(ids.hide(apitest.Ask(w.T, w, ids.show(b[2]))))
-			want, _ := strconv.Atoi(string(b[1]))
+		for _, x := range examples {
+			got := string(ids.hide(apitest.Ask(w.T, w, ids.show(x.Request))))
+			want := x.Status
 			if !strings.HasPrefix(got, strconv.Itoa(want)+" ") || want == 200 && strings.Contains(got, `"error":{`) || strings.Contains(got, `"state":"failed"`) {
-				w.Errorf("%s: got %s, want %d", b[2], got, want)
+				w.Errorf("%s: got %s, want %d", x.Request, got, want)
 			}
 			time.Sleep(time.Second) // in the bubble: until the agent rests
 		}

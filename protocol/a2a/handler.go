@@ -45,6 +45,11 @@ type Options struct {
 
 	Push *push.Options // for push notifications; nil for none
 
+	// MayPush returns an error if the sender of a request may not see and change the push
+	// notification configs of a session: they have secrets, and outlive the request. Nil:
+	// everybody may.
+	MayPush func(ctx context.Context, session string) error
+
 	Policy    Policy          // "" for [PerTurn]
 	Stop      context.Context // streams end when it is done: they are answers to POST, which servers wait for; nil for never
 	Version   string          // of the server, for the cards; "" for "dev"

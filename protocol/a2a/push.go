@@ -25,6 +25,11 @@ func (c *call) pushSession(ctx context.Context, id string) (ref, tapedeck.Sessio
 	if err != nil {
 		return ref{}, tapedeck.Session{}, notThere(err, id)
 	}
+	if c.MayPush != nil {
+		if err := c.MayPush(ctx, r.session); err != nil {
+			return ref{}, tapedeck.Session{}, err
+		}
+	}
 	return r, s, nil
 }
 

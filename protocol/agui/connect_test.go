@@ -10,6 +10,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/internal/decktest"
 	"github.com/tapedeck/tapedeck/payload"
 )
 
@@ -183,9 +184,9 @@ func TestConnectAfterRewind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		f := &frontend{t: t, messages: []map[string]any{{"id": "u1"}}}
-		f.receive(w.run("/agui/steps", input("s", "r1", "u1", said("m1", "one"))).events())
+		f.receive(w.run("/agui/steps", input("s", "r1", "u1", decktest.Say("m1", "one"))).events())
 		f.messages = append(f.messages, map[string]any{"id": "u2"})
-		f.receive(w.run("/agui/steps", input("s", "r2", "u2", said("m2", "two")+"\nSTATE_SNAPSHOT {\"snapshot\":1}")).events())
+		f.receive(w.run("/agui/steps", input("s", "r2", "u2", decktest.Say("m2", "two")+"\nSTATE_SNAPSHOT {\"snapshot\":1}")).events())
 		if len(f.messages) != 4 || f.state == nil {
 			t.Fatalf("the front end shows\n%s", f)
 		}
@@ -232,7 +233,7 @@ func TestLongThread(t *testing.T) {
 func TestMessagesDuringRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		r := w.open("/agui/steps", input("s", "r", "u", "wait\n"+said("end", "Bye")))
+		r := w.open("/agui/steps", input("s", "r", "u", "wait\n"+decktest.Say("end", "Bye")))
 		synctest.Wait()
 		for _, m := range []string{
 			`{"id":"w1","role":"user","content":[{"type":"text","text":"and "},{"type":"text","text":"this"}],"mine":1}`,
@@ -246,7 +247,7 @@ func TestMessagesDuringRun(t *testing.T) {
 		} {
 			w.mustAppend([]tapedeck.Event{{Type: tapedeck.MessageAdded, Invocation: "r", Data: json.RawMessage(`{"message":` + m + `}`)}})
 		}
-		w.proceed <- struct{}{}
+		w.Proceed <- struct{}{}
 		<-r.Done
 		f := &frontend{t: t, messages: []map[string]any{{"id": "u"}}}
 		f.receive(r.events())

@@ -30,7 +30,7 @@ func FuzzEvents(f *testing.F) {
 		r := httptest.NewRequestWithContext(t.Context(), "POST", "/agui/out/events/"+id, strings.NewReader(string(body)))
 		r.Header.Set("Content-Type", "application/x-ndjson")
 		got := httptest.NewRecorder()
-		w.handler.ServeHTTP(got, r)
+		w.Handler.ServeHTTP(got, r)
 		if got.Code >= 500 {
 			t.Fatalf("%d %s", got.Code, got.Body)
 		}
@@ -41,7 +41,7 @@ func FuzzEvents(f *testing.F) {
 		late.TB = t
 		open := late.open("/agui/steps/connect", input(id, "x", "u", ""))
 		r = httptest.NewRequestWithContext(t.Context(), "POST", "/agui/steps/stop/"+id, nil)
-		w.handler.ServeHTTP(httptest.NewRecorder(), r)
+		w.Handler.ServeHTTP(httptest.NewRecorder(), r)
 		<-open.Done
 		for _, r := range []*reader{open, late.run("/agui/steps/connect", input(id, "x", "u", "")), late.run("/agui/steps/connect", `{"threadId":"`+id+`"}`)} {
 			(&frontend{t: t}).receive(r.events())

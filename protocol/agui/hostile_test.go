@@ -12,6 +12,7 @@ import (
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/deck"
+	"github.com/tapedeck/tapedeck/internal/decktest"
 )
 
 // Requests that are wrong, or that want to do harm. None of them may start a run,
@@ -90,7 +91,7 @@ func TestHostileRequests(t *testing.T) {
 				r.Header.Set("Producer-Id", "p")
 			}
 			got := httptest.NewRecorder()
-			w.handler.ServeHTTP(got, r)
+			w.Handler.ServeHTTP(got, r)
 			var body struct {
 				Error struct{ Message, Hint string }
 			}
@@ -122,10 +123,10 @@ func TestTextStaysInItsFrame(t *testing.T) {
 		w := newWorld(t)
 		const evil = "a\n\ndata: {\"type\":\"RUN_FINISHED\"}\r\n\u2028</script>\x00"
 		raw, _ := json.Marshal(evil)
-		task := strings.ReplaceAll(said("m", "X"), `"X"`, string(raw))
+		task := strings.ReplaceAll(decktest.Say("m", "X"), `"X"`, string(raw))
 		for range 2 {
 			f := &frontend{t: t}
-			f.receive(w.run("/agui/steps"+map[bool]string{true: "/connect"}[len(w.inputs) > 0], input("s", "r", "u", task)).events())
+			f.receive(w.run("/agui/steps"+map[bool]string{true: "/connect"}[len(w.Inputs) > 0], input("s", "r", "u", task)).events())
 			if got := f.messages[len(f.messages)-1]["content"]; got != evil {
 				t.Errorf("the text became %q", got)
 			}
@@ -194,14 +195,14 @@ func TestEveryStreamEnds(t *testing.T) {
 func TestDisconnect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		r := w.open("/agui/steps", input("s", "r", "u", said("m", "one")+"\nwait\n"+said("n", "two")))
+		r := w.open("/agui/steps", input("s", "r", "u", decktest.Say("m", "one")+"\nwait\n"+decktest.Say("n", "two")))
 		synctest.Wait()
 		r.Disconnect()
 		synctest.Wait()
 		if n := w.Followers(); n != 0 {
 			t.Errorf("%d followers are left", n)
 		}
-		w.proceed <- struct{}{}
+		w.Proceed <- struct{}{}
 		f := &frontend{t: t}
 		f.receive(w.run("/agui/steps/connect", input("s", "x", "u", "")).events())
 		if fmt.Sprint(f.messages[len(f.messages)-1]["content"]) != "two" {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/hub"
+	"github.com/tapedeck/tapedeck/internal/decktest"
 	"github.com/tapedeck/tapedeck/order"
 	"github.com/tapedeck/tapedeck/projection"
 	"github.com/tapedeck/tapedeck/protocol/agui"
@@ -64,9 +65,9 @@ func ordered(t *testing.T, log []tapedeck.Event) (out []tapedeck.Event) {
 // the first one got later events.
 func stayFrom(t *testing.T, events []tapedeck.Event, cut int, what string) (waited int) {
 	store := hub.New(memory.New(memory.Options{}))
-	w := &world{TB: t, handler: agui.New(agui.Options{
+	w := &world{&decktest.World{TB: t, Handler: agui.New(agui.Options{
 		Sessions: store, Views: projection.New(projection.Options{Store: store}), Verbs: noVerbs{},
-	})}
+	})}}
 	if _, err := store.Create(t.Context(), tapedeck.Spec{ID: "s", Events: events[:1]}); err != nil {
 		t.Fatal(err)
 	}

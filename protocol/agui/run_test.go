@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/decktest"
 	"github.com/tapedeck/tapedeck/view"
 )
 
@@ -20,10 +21,10 @@ func TestWhatTheAgentGets(t *testing.T) {
 			"messages":[{"id":"sys","role":"system","content":"Be short."},{"id":"u0","role":"user","content":"first"},{"id":"u1","role":"user","content":[{"type":"text","text":"TOOL_CALL_START {\"toolCallId\":\"c\",\"toolCallName\":\"pick\"}\nTOOL_CALL_END {\"toolCallId\":\"c\"}"},{"type":"image","source":{"type":"url","value":"http://x/y.png"}}]}]}`)
 		w.run("/agui/steps", `{"threadId":"s","runId":"r2","messages":[{"id":"u1","role":"user","content":"…"},{"id":"c","role":"assistant","toolCalls":[{"id":"c","type":"function","function":{"name":"pick","arguments":""}}]},{"id":"a1","role":"tool","toolCallId":"c","content":"red"}]}`)
 		w.run("/agui/steps", `{"threadId":"s","runId":"r3","messages":[{"id":"u3","role":"user","content":[{"type":"image","source":{"type":"url","value":"http://x/y.png"}}]}]}`)
-		if len(w.inputs) != 3 {
-			t.Fatalf("%d runs", len(w.inputs))
+		if len(w.Inputs) != 3 {
+			t.Fatalf("%d runs", len(w.Inputs))
 		}
-		first := w.inputs[0]
+		first := w.Inputs[0]
 		var in map[string]any
 		if err := json.Unmarshal(first.Input, &in); err != nil || first.ID != "r1" || !strings.HasPrefix(first.Task, "TOOL_CALL_START") {
 			t.Fatalf("%v, %s, %q", err, first.ID, first.Task)
@@ -36,14 +37,14 @@ func TestWhatTheAgentGets(t *testing.T) {
 		if got := spoken(t, first); !slices.Equal(got, []string{"system Be short.", "user first"}) {
 			t.Errorf("the history of the first run is %q", got)
 		}
-		if got := spoken(t, w.inputs[1]); got[len(got)-1] != "tool red" || w.inputs[1].Task != "Continue where you left off." || w.inputs[1].Input != nil {
-			t.Errorf("the second run has %q, %q and %s", got, w.inputs[1].Task, w.inputs[1].Input)
+		if got := spoken(t, w.Inputs[1]); got[len(got)-1] != "tool red" || w.Inputs[1].Task != "Continue where you left off." || w.Inputs[1].Input != nil {
+			t.Errorf("the second run has %q, %q and %s", got, w.Inputs[1].Task, w.Inputs[1].Input)
 		}
-		if m := string(first.Message); !strings.Contains(m, `"id":"u1"`) || !strings.Contains(m, "y.png") || w.inputs[1].Message != nil {
-			t.Errorf("the messages of the tasks are %s and %s", m, w.inputs[1].Message)
+		if m := string(first.Message); !strings.Contains(m, `"id":"u1"`) || !strings.Contains(m, "y.png") || w.Inputs[1].Message != nil {
+			t.Errorf("the messages of the tasks are %s and %s", m, w.Inputs[1].Message)
 		}
-		if w.inputs[2].Task != "(a message without text)" {
-			t.Errorf("the third task is %q", w.inputs[2].Task)
+		if w.Inputs[2].Task != "(a message without text)" {
+			t.Errorf("the third task is %q", w.Inputs[2].Task)
 		}
 		f := &frontend{t: t}
 		f.receive(w.run("/agui/steps/connect", input("s", "x", "u", "")).events())
@@ -83,12 +84,12 @@ func TestRunIDIsUsedOnce(t *testing.T) {
 		w := newWorld(t)
 		w.run("/agui/steps", input("s", "r", "u1", "one"))
 		r := w.run("/agui/steps", input("s", "r", "u2", "two"))
-		if r.Status != 409 || !strings.Contains(r.Text(), "has a run r already") || len(w.inputs) != 1 {
+		if r.Status != 409 || !strings.Contains(r.Text(), "has a run r already") || len(w.Inputs) != 1 {
 			t.Errorf("%d %s", r.Status, r.Text())
 		}
 		// The thread has the message already: that is how a client asks again.
 		r = w.run("/agui/steps", input("s", "r", "u1", "one"))
-		if r.Status != 409 || !strings.Contains(r.Text(), "has a run r already") || len(w.inputs) != 1 {
+		if r.Status != 409 || !strings.Contains(r.Text(), "has a run r already") || len(w.Inputs) != 1 {
 			t.Errorf("%d %s", r.Status, r.Text())
 		}
 		if s, err := w.Session("s").Info(t.Context()); err != nil || s.LastJump != 0 {
@@ -106,7 +107,7 @@ func TestRunsBeginAtOnce(t *testing.T) {
 			all = append(all, w.open("/agui/steps", input("s", id, "u"+id, "wait")))
 		}
 		synctest.Wait()
-		w.proceed <- struct{}{}
+		w.Proceed <- struct{}{}
 		var started, busy int
 		for _, r := range all {
 			<-r.Done
@@ -129,7 +130,7 @@ func TestOldTab(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		for _, id := range []string{"1", "2", "3"} {
-			w.run("/agui/steps", input("s", "r"+id, "u"+id, said("m"+id, id)))
+			w.run("/agui/steps", input("s", "r"+id, "u"+id, decktest.Say("m"+id, id)))
 		}
 		w.run("/agui/steps", `{"threadId":"s","runId":"old","messages":[{"id":"u1","role":"user","content":"x"},{"id":"m1","role":"assistant","content":"1"},{"id":"new","role":"user","content":"hello"}]}`)
 		f := &frontend{t: t}
@@ -175,7 +176,7 @@ func TestTwoQuestions(t *testing.T) {
 			t.Errorf("after the first answer the agent asks %q", ids)
 		}
 		last := w.open("/agui/asker", resume("r3", "a"))
-		w.proceed <- struct{}{}
+		w.Proceed <- struct{}{}
 		<-last.Done
 		f.receive(last.events())
 		if got := f.messages[len(f.messages)-1]["content"]; got != "a=yes<nil> b=yes<nil>" || f.outcome != "success" {
@@ -237,7 +238,7 @@ func TestStopOfAnotherAgent(t *testing.T) {
 func TestLargeState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		w.run("/agui/steps", input("s", "r1", "u1", said("m1", "hello")))
+		w.run("/agui/steps", input("s", "r1", "u1", decktest.Say("m1", "hello")))
 		const frame = 8 << 20
 		large := `{"text":"` + strings.Repeat("x", frame) + `"}`
 		events := []tapedeck.Event{

@@ -216,6 +216,9 @@ func (c *encoder) message(e *tapedeck.Event) {
 		}
 	case payload.RoleTool:
 		c.answer(m.ToolCallID, m.Text(), m.Error)
+	case payload.RoleUser: // a user has steered the run; older clients refuse chunks that they do not know, but take any data
+		c.content(e.Turn)
+		c.put(dataPrefix+"steering", text("id", m.ID), member{"data", jsonobj.AppendMembers(nil, map[string]json.RawMessage{"text": jsonobj.AppendJSON(nil, m.Text())})})
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/decktest"
 )
 
 // Requests that are wrong, or that want to do harm. None of them may start a run,
@@ -72,7 +73,7 @@ func TestHostileRequests(t *testing.T) {
 				r.Header.Set("Content-Type", test.media)
 			}
 			got := httptest.NewRecorder()
-			w.handler.ServeHTTP(got, r)
+			w.Handler.ServeHTTP(got, r)
 			if got.Code != test.status || !strings.Contains(got.Body.String(), test.says) {
 				t.Errorf("%s: %d %.300s", name, got.Code, got.Body)
 			}
@@ -95,8 +96,8 @@ func TestWrongVersion(t *testing.T) {
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Tapedeck-AI-SDK-Version", v)
 		got := httptest.NewRecorder()
-		w.handler.ServeHTTP(got, r)
-		if got.Code != 400 || len(w.inputs) != 0 {
+		w.Handler.ServeHTTP(got, r)
+		if got.Code != 400 || len(w.Inputs) != 0 {
 			t.Errorf("%s: %d %s", v, got.Code, got.Body)
 		}
 	}
@@ -106,7 +107,7 @@ func TestWrongVersion(t *testing.T) {
 func TestTextStaysInItsFrame(t *testing.T) {
 	w := newWorld(t)
 	const evil = "a\n\ndata: {\"type\":\"error\"}\n\n\r\u2028</script>\x00"
-	r := w.run("/aisdk/steps", request("c", "u", said("m\n\ndata: x", evil)))
+	r := w.run("/aisdk/steps", request("c", "u", decktest.Say("m\n\ndata: x", evil)))
 	types := []string{}
 	for _, f := range r.Frames(t) {
 		if string(f.Data) == "[DONE]" {

@@ -28,7 +28,7 @@ func (w *world) upload(t *testing.T, chat string) *upload {
 	go func() {
 		defer close(u.done)
 		defer func() { _ = body.Close() }() // as net/http does
-		w.handler.ServeHTTP(u.got, r)
+		w.Handler.ServeHTTP(u.got, r)
 	}()
 	return u
 }
@@ -48,7 +48,7 @@ func TestIngestIsLive(t *testing.T) {
 		u.send(`{"type":"start","messageId":"m"}`, `{"type":"text-start","id":"0"}`, `{"type":"text-delta","id":"0","delta":"Hel"}`)
 		synctest.Wait()
 		late := &reader{w: w}
-		late.Send(w.handler, httptest.NewRequestWithContext(t.Context(), "GET", "/aisdk/steps/c/stream", nil))
+		late.Send(w.Handler, httptest.NewRequestWithContext(t.Context(), "GET", "/aisdk/steps/c/stream", nil))
 		synctest.Wait()
 		if got := late.Text(); !strings.Contains(got, `"delta":"Hel"`) || strings.Contains(got, "text-end") {
 			t.Errorf("before the rest the reader has %s", got)
@@ -75,7 +75,7 @@ func TestIngestEndsEarly(t *testing.T) {
 	}{
 		"the user stops": {func(t *testing.T, w *world, u *upload) {
 			r := httptest.NewRecorder()
-			w.handler.ServeHTTP(r, httptest.NewRequestWithContext(t.Context(), "POST", "/aisdk/steps/c/stop", nil))
+			w.Handler.ServeHTTP(r, httptest.NewRequestWithContext(t.Context(), "POST", "/aisdk/steps/c/stop", nil))
 			u.send(`{"type":"text-delta","id":"0","delta":"more"}`)
 		}, 409, tapedeck.StatusCancelled},
 		"a chunk does not fit": {func(_ *testing.T, _ *world, u *upload) {

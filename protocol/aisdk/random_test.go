@@ -176,10 +176,10 @@ func playRun(t *testing.T, task string, waits int) string {
 	for range waits {
 		synctest.Wait()
 		late := &reader{w: w}
-		late.Send(w.handler, httptest.NewRequestWithContext(t.Context(), "GET", "/aisdk/steps/c/stream", nil))
+		late.Send(w.Handler, httptest.NewRequestWithContext(t.Context(), "GET", "/aisdk/steps/c/stream", nil))
 		readers = append(readers, late)
 		synctest.Wait()
-		w.proceed <- struct{}{}
+		w.Proceed <- struct{}{}
 	}
 	<-readers[0].Done
 	loaded := w.loaded("c")
@@ -202,7 +202,7 @@ func playRun(t *testing.T, task string, waits int) string {
 // loaded returns the messages of a chat.
 func (w *world) loaded(chat string) (list []map[string]any) {
 	got := httptest.NewRecorder()
-	w.handler.ServeHTTP(got, httptest.NewRequestWithContext(w.Context(), "GET", "/aisdk/steps/"+chat+"/messages", nil))
+	w.Handler.ServeHTTP(got, httptest.NewRequestWithContext(w.Context(), "GET", "/aisdk/steps/"+chat+"/messages", nil))
 	if err := json.Unmarshal(got.Body.Bytes(), &list); err != nil {
 		w.Fatal(err)
 	}

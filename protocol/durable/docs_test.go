@@ -2,11 +2,9 @@ package durable_test
 
 import (
 	"net/http/httptest"
-	"os"
-	"regexp"
-	"strconv"
 	"testing"
 
+	"github.com/tapedeck/tapedeck/internal/apitest"
 	"github.com/tapedeck/tapedeck/protocol/durable"
 	"github.com/tapedeck/tapedeck/store/memory"
 )
@@ -14,24 +12,15 @@ import (
 // TestDocument sends the requests of the protocol's page in order, and expects the
 // documented answers.
 func TestDocument(t *testing.T) {
-	page, err := os.ReadFile("../../docs/protocol/durable-streams.md")
-	if err != nil {
-		t.Fatal(err)
-	}
 	store := memory.New(memory.Options{})
 	o := options(store)
 	subscribe(t, &o, store)
 	handler := durable.New(o)
-	blocks := regexp.MustCompile("(?s)```http (\\d+)\n(.*?)```").FindAllSubmatch(page, -1)
-	if len(blocks) < 10 {
-		t.Fatalf("found only %d requests", len(blocks))
-	}
-	for _, b := range blocks {
-		want, _ := strconv.Atoi(string(b[1]))
+	for _, x := range apitest.Examples(t, "../../docs/protocol/durable-streams.md", 10) {
 		w := httptest.NewRecorder()
-		handler.ServeHTTP(w, parseRequest(t, b[2]))
-		if w.Code != want {
-			t.Errorf("%s: got %d %s, want %d", b[2], w.Code, w.Body, want)
+		handler.ServeHTTP(w, parseRequest(t, x.Request))
+		if w.Code != x.Status {
+			t.Errorf("%s: got %d %s, want %d", x.Request, w.Code, w.Body, x.Status)
 		}
 	}
 }

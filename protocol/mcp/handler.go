@@ -55,12 +55,15 @@ func New(ctx context.Context, o Options) http.Handler {
 	// Package server checks the host, too, and knows whether other names are allowed.
 	options := sdk.StreamableHTTPOptions{JSONResponse: true, MaxRequestBodyBytes: maxBody, DisableLocalhostProtection: true}
 	get := func(*http.Request) *sdk.Server { return h.sdk }
-	h.peers = sdk.NewStreamableHTTPHandler(get, &options)
+	h.peers = identified(sdk.NewStreamableHTTPHandler(get, &options))
 	options.Stateless, options.PropagateRequestCancellation = true, true
-	h.requests = sdk.NewStreamableHTTPHandler(get, &options)
+	h.requests = identified(sdk.NewStreamableHTTPHandler(get, &options))
 	context.AfterFunc(ctx, h.closeAll)
 	return h
 }
+
+// Routes returns the requests that the handler serves.
+func (h *handler) Routes() []string { return []string{"POST /mcp", "GET /mcp", "DELETE /mcp"} }
 
 // ServeHTTP implements [http.Handler].
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {

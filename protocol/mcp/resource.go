@@ -121,7 +121,7 @@ func (s *server) subscribe(ctx context.Context, req *sdk.SubscribeRequest) error
 	if err != nil {
 		return s.resourceError(ctx, req.Params.URI, err)
 	}
-	err = s.watches.add(req.Session, id, entry.Head)
+	err = s.watches.add(ctx, req.Session, id, entry.Head)
 	if errors.Is(err, errTooMany) {
 		return protocolError(tapedeck.Errorf(tapedeck.Invalid, "a client can subscribe to %d sessions at most", maxSubscriptions))
 	}

@@ -50,7 +50,7 @@ func newServer(ctx context.Context, o Options) *server {
 		s.addWriteTools()
 	}
 	s.addResources()
-	s.sdk.AddReceivingMiddleware(s.listing, s.recovering)
+	s.sdk.AddReceivingMiddleware(identifying, s.listing, s.recovering)
 	return s
 }
 

@@ -10,6 +10,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/access"
 )
 
 // gather is how long a watch waits after a change, so that all changes of that time become
@@ -27,11 +28,19 @@ type watches struct {
 	notify func(ctx context.Context, session string)
 
 	mu      sync.Mutex
-	watched map[string]*watch                        // by session
+	watched map[watched]*watch
 	clients map[*sdk.ServerSession]map[string]*watch // by client and session
 }
 
+// watched names a watch. Each identity has watches of its own: another one may not read the
+// session any more.
+type watched struct {
+	session string
+	by      *access.Identity // nil without access control
+}
+
 type watch struct {
+	watched
 	cancel  context.CancelFunc
 	clients int
 }
@@ -39,11 +48,11 @@ type watch struct {
 func newWatches(
 	ctx context.Context, follow func(context.Context, string, tapedeck.FollowOptions) iter.Seq2[tapedeck.Page, error], notify func(context.Context, string),
 ) *watches {
-	return &watches{ctx: ctx, follow: follow, notify: notify, watched: map[string]*watch{}, clients: map[*sdk.ServerSession]map[string]*watch{}}
+	return &watches{ctx: ctx, follow: follow, notify: notify, watched: map[watched]*watch{}, clients: map[*sdk.ServerSession]map[string]*watch{}}
 }
 
-// add subscribes a client to a session, whose head is given.
-func (w *watches) add(client *sdk.ServerSession, session string, head int64) error {
+// add subscribes a client to a session, whose head is given, with the identity of ctx.
+func (w *watches) add(ctx context.Context, client *sdk.ServerSession, session string, head int64) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	mine, known := w.clients[client]
@@ -55,14 +64,19 @@ func (w *watches) add(client *sdk.ServerSession, session string, head int64) err
 			w.forget(client)
 		}()
 	}
-	it := w.watched[session]
+	key := watched{session, access.From(ctx)}
+	it := w.watched[key]
+	if old := mine[session]; old != nil && old != it { // of an earlier token
+		delete(mine, session)
+		w.release(old)
+	}
 	switch {
 	case it != nil && mine[session] == it:
 		return nil
 	case len(mine) == maxSubscriptions && mine[session] == nil:
 		return errTooMany
 	case it == nil:
-		it = w.start(session, head)
+		it = w.start(key, head)
 	}
 	it.clients++
 	mine[session] = it
@@ -70,17 +84,20 @@ func (w *watches) add(client *sdk.ServerSession, session string, head int64) err
 }
 
 // start starts a watch. The caller has the lock.
-func (w *watches) start(session string, head int64) *watch {
+func (w *watches) start(key watched, head int64) *watch {
 	ctx, cancel := context.WithCancel(w.ctx)
-	it := &watch{cancel: cancel}
-	w.watched[session] = it
+	it := &watch{watched: key, cancel: cancel}
+	w.watched[key] = it
+	if key.by != nil {
+		ctx = access.With(ctx, key.by)
+	}
 	go func() {
 		defer cancel()
-		w.run(ctx, session, head)
+		w.run(ctx, key.session, head)
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		if w.watched[session] == it { // it ended by itself: the session was closed or deleted
-			delete(w.watched, session)
+		if w.watched[key] == it { // it ended by itself: the session was closed or deleted, or the identity may not read it any more
+			delete(w.watched, key)
 		}
 	}()
 	return it
@@ -111,7 +128,7 @@ func (w *watches) remove(client *sdk.ServerSession, session string) {
 	defer w.mu.Unlock()
 	if it := w.clients[client][session]; it != nil {
 		delete(w.clients[client], session)
-		w.release(session, it)
+		w.release(it)
 	}
 }
 
@@ -119,19 +136,19 @@ func (w *watches) remove(client *sdk.ServerSession, session string) {
 func (w *watches) forget(client *sdk.ServerSession) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for session, it := range w.clients[client] {
-		w.release(session, it)
+	for _, it := range w.clients[client] {
+		w.release(it)
 	}
 	delete(w.clients, client)
 }
 
 // release ends a watch without clients. The caller has the lock.
-func (w *watches) release(session string, it *watch) {
+func (w *watches) release(it *watch) {
 	if it.clients--; it.clients > 0 {
 		return
 	}
 	it.cancel()
-	if w.watched[session] == it {
-		delete(w.watched, session)
+	if w.watched[it.watched] == it {
+		delete(w.watched, it.watched)
 	}
 }

@@ -1,6 +1,7 @@
 package rest_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -12,21 +13,24 @@ import (
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/engine/instance"
+	"github.com/tapedeck/tapedeck/engine/workflow"
 	"github.com/tapedeck/tapedeck/hub"
 	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/presence"
 	"github.com/tapedeck/tapedeck/projection"
 	"github.com/tapedeck/tapedeck/protocol/rest"
 	"github.com/tapedeck/tapedeck/store/memory"
+	"github.com/tapedeck/tapedeck/view"
 )
 
 // An engine is a simple implementation of [rest.Verbs]: a task appends the words of the
 // user, and its run stays open until it is cancelled.
 type engine struct {
 	*hub.Hub
-	rooms  *presence.Tracker
-	tasks  int
-	broken error // what Create fails with, if not nil
+	rooms    *presence.Tracker
+	tasks    int
+	diagrams workflow.Store
+	broken   error // what Create fails with, if not nil
 }
 
 func (g *engine) Create(ctx context.Context, n api.NewSession) (tapedeck.Session, error) {
@@ -125,8 +129,49 @@ func (g *engine) Cancel(ctx context.Context, session, invocation string) (api.Ca
 	return api.Cancelled{}, tapedeck.Errorf(tapedeck.Conflict, "nothing is running in session %s", session)
 }
 
+// The queue is tested with the real engine.
+func (g *engine) CancelAll(ctx context.Context, session, invocation string) (api.Cancelled, error) {
+	done, err := g.Cancel(ctx, session, invocation)
+	done.Withdrawn = 2
+	return done, err
+}
+
+func (g *engine) Inputs(ctx context.Context, session, thread string) ([]view.Input, error) {
+	if _, err := g.Head(ctx, session); err != nil {
+		return nil, err
+	}
+	return []view.Input{{ID: "in_1", When: "queue", Text: "later", Item: view.Item{Offset: 7, Thread: cmp.Or(thread, "main"), Status: view.InputWaiting}}}, nil
+}
+
+func (g *engine) Withdraw(ctx context.Context, w api.Withdraw) (view.Input, error) {
+	return g.changed(ctx, w.Session, w.Input, w.Actor, view.InputWithdrawn)
+}
+
+func (g *engine) Move(ctx context.Context, m api.Move) (view.Input, error) {
+	return g.changed(ctx, m.Session, m.Input, m.Actor, view.InputWaiting)
+}
+
+func (g *engine) changed(ctx context.Context, session, input, actor string, status tapedeck.Status) (view.Input, error) {
+	if _, err := g.Head(ctx, session); err != nil {
+		return view.Input{}, err
+	}
+	if input != "in_1" {
+		return view.Input{}, tapedeck.Errorf(tapedeck.NotFound, "session %s has no input %q", session, input).WithHint("these wait: in_1")
+	}
+	return view.Input{ID: input, When: "queue", Item: view.Item{Offset: 7, Thread: "main", Actor: actor, Status: status}}, nil
+}
+
 func (g *engine) Agents() []tapedeck.Agent {
 	return []tapedeck.Agent{{Name: "demo", Kind: "script", Description: "plays a script"}}
+}
+
+func (g *engine) SendMessage(ctx context.Context, m api.SendMessage) (api.MessageSent, error) {
+	if m.Name != "Payment" {
+		return api.MessageSent{}, tapedeck.Errorf(tapedeck.Conflict, "no workflow is running in session %s", m.Session)
+	}
+	data, _ := json.Marshal(payload.WorkflowMessage{Name: m.Name, Correlation: m.Correlation, Variables: m.Variables})
+	done, err := g.Append(ctx, tapedeck.Append{Session: m.Session, Events: []tapedeck.Event{{Type: tapedeck.WorkflowMessage, Actor: m.Actor, Data: data}}})
+	return api.MessageSent{Invocation: "inv_1", Offset: done.First}, err
 }
 
 func (g *engine) Presence(_ context.Context, n api.PresenceNote) ([]payload.Presence, error) {
@@ -139,13 +184,14 @@ func (g *engine) Present(ctx context.Context, session string) ([]payload.Presenc
 	return g.rooms.Present(session), err
 }
 
-func (g *engine) WatchPresence(session string) api.PresenceWatcher {
+func (g *engine) WatchPresence(_ context.Context, session string) api.PresenceWatcher {
 	return g.rooms.Watch(session)
 }
 
 // newHandler returns a handler over an empty store in memory, and its engine.
 func newHandler(o rest.Options) (http.Handler, *engine) {
-	g := &engine{Hub: hub.New(memory.New(memory.Options{})), rooms: presence.New(0, nil)}
+	m := memory.New(memory.Options{})
+	g := &engine{Hub: hub.New(m), rooms: presence.New(0, nil), diagrams: m.Workflows()}
 	return g.handler(o), g
 }
 
@@ -153,6 +199,7 @@ func (g *engine) handler(o rest.Options) http.Handler {
 	o.Sessions, o.Verbs, o.Views = g.Hub, g, sameEpoch{projection.New(projection.Options{Store: g.Hub})}
 	o.Contexts = instance.New(g, o.Views)
 	o.Search = newSearch(g)
+	o.Workflows = workflow.New(workflow.Options{Store: g.diagrams, Engine: g})
 	return rest.New(o)
 }
 

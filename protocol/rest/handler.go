@@ -20,6 +20,7 @@ const Root = httpapi.Root
 type handler struct {
 	Options
 	*httpapi.Mux
+	summaries summaries
 }
 
 // New returns the handler. It expects the whole path, [Root] included.
@@ -32,7 +33,7 @@ func New(o Options) http.Handler {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	h := &handler{o, httpapi.NewMux(Root, o.Logger)}
+	h := &handler{Options: o, Mux: httpapi.NewMux(Root, o.Logger)}
 	for _, r := range Routes() {
 		h.Handle(r.Method, r.Path, func(w http.ResponseWriter, req *http.Request) error {
 			err := r.serve(h, w, req)

@@ -23,6 +23,11 @@ type Options struct {
 	Views    Views    // the projections
 	Contexts Contexts // the contexts of instances
 	Search   Searcher // nil: the server does not search
+	Tokens   Tokens   // nil: the server has no access control
+
+	// Workflows keeps diagrams of workflows and starts them. Nil: the server does not
+	// offer that.
+	Workflows Workflows
 
 	// Task answers the requests in the form of the SSE task protocol: those with
 	// format=task, and the history. Nil: the server does not offer this form.
@@ -73,6 +78,16 @@ type Runner interface {
 	Cancel(ctx context.Context, session, invocation string) (api.Cancelled, error)
 	Resume(ctx context.Context, r api.Resume) (api.Started, error)
 	Answer(ctx context.Context, a api.Answer) (api.Answered, error)
+	SendMessage(ctx context.Context, m api.SendMessage) (api.MessageSent, error)
+	Queue
+}
+
+// Queue has the inputs that wait for a thread.
+type Queue interface {
+	CancelAll(ctx context.Context, session, invocation string) (api.Cancelled, error)
+	Inputs(ctx context.Context, session, thread string) ([]view.Input, error)
+	Withdraw(ctx context.Context, w api.Withdraw) (view.Input, error)
+	Move(ctx context.Context, m api.Move) (view.Input, error)
 }
 
 // Rewinder changes which events of a session are active, and forks sessions.
@@ -96,7 +111,7 @@ type Exchanger interface {
 type Attendance interface {
 	Presence(ctx context.Context, n api.PresenceNote) ([]payload.Presence, error)
 	Present(ctx context.Context, session string) ([]payload.Presence, error)
-	WatchPresence(session string) api.PresenceWatcher
+	WatchPresence(ctx context.Context, session string) api.PresenceWatcher
 }
 
 // Views shows sessions as of an offset.
@@ -114,6 +129,7 @@ type EffectiveViews interface {
 	Instances(ctx context.Context, session string, at int64) (view.Instances, error)
 	Timeline(ctx context.Context, session string, at int64) (*view.Timeline, error)
 	Diff(ctx context.Context, a, b string, atA, atB int64) (view.Diff, error)
+	Workflow(ctx context.Context, session, thread string, at int64) (*view.Workflow, error)
 }
 
 // HistoryViews are built from all events of a session, active or not.
@@ -136,4 +152,12 @@ type Contexts interface {
 // Searcher finds text in the conversations.
 type Searcher interface {
 	Search(ctx context.Context, q search.Query) (search.Result, error)
+}
+
+// Tokens makes and revokes the tokens of one session.
+type Tokens interface {
+	Issue(ctx context.Context, n api.NewToken) (api.IssuedToken, error)
+
+	// Revoke revokes a token; with an empty id, all tokens of the session.
+	Revoke(ctx context.Context, session, id string) error
 }

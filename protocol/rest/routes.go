@@ -33,7 +33,7 @@ type Route struct {
 // Routes returns every endpoint.
 func Routes() []Route {
 	var all []Route
-	for _, part := range [][]Route{sessionRoutes(), runRoutes(), historyRoutes(), eventRoutes(), instanceRoutes(), viewRoutes(), fileRoutes()} {
+	for _, part := range [][]Route{sessionRoutes(), runRoutes(), historyRoutes(), eventRoutes(), instanceRoutes(), viewRoutes(), fileRoutes(), workflowRoutes(), tokenRoutes()} {
 		all = append(all, part...)
 	}
 	return all
@@ -100,6 +100,21 @@ func runRoutes() []Route {
 			Method: http.MethodPost, Path: "/sessions/{id}/resume", Summary: "Continue a run that was cancelled, interrupted or has failed.",
 			Request: api.Resume{}, Optional: true, Answer: api.Started{}, Status: http.StatusAccepted,
 			serve: (*handler).resume,
+		},
+		{
+			Method: http.MethodGet, Path: "/sessions/{id}/inputs", Summary: "List the inputs that wait, and the newest of those that have ended.",
+			Parameters: []string{"thread"}, Answer: api.Inputs{}, Status: http.StatusOK,
+			serve: (*handler).inputs,
+		},
+		{
+			Method: http.MethodPatch, Path: "/sessions/{id}/inputs/{input}", Summary: "Change the place of an input that waits.",
+			Request: api.Move{}, Optional: true, Answer: view.Input{}, Status: http.StatusOK,
+			serve: (*handler).moveInput,
+		},
+		{
+			Method: http.MethodDelete, Path: "/sessions/{id}/inputs/{input}", Summary: "Withdraw an input that waits.",
+			Parameters: []string{"actor"}, Answer: view.Input{}, Status: http.StatusOK,
+			serve: (*handler).withdrawInput,
 		},
 		{
 			Method: http.MethodPost, Path: "/sessions/{id}/permissions/{pid}", Summary: "Answer a question of an agent.",
@@ -241,6 +256,7 @@ func viewRoutes() []Route {
 		viewRoute("context", "Show what a model receives.", api.Context{}, (*handler).context, "instance", thread, limit),
 		viewRoute("summary", "Sum up what the session has used and changed.", view.Summary{}, (*handler).summary),
 		viewRoute("branches", "List the reverted parts of the session and its forks.", api.Branches{}, (*handler).branches),
+		viewRoute("workflow", "Show the workflow of the session.", api.SessionWorkflow{}, (*handler).sessionWorkflow, thread),
 		viewRoute("replay-index", "Show the data that a player needs.", view.Index{}, (*handler).replayIndex, limit),
 	}
 }

@@ -79,7 +79,11 @@ func (h *handler) cancel(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	c, err := h.Verbs.Cancel(r.Context(), id, in.Invocation)
+	cancel := h.Verbs.Cancel
+	if in.All {
+		cancel = h.Verbs.CancelAll
+	}
+	c, err := cancel(r.Context(), id, in.Invocation)
 	if err != nil {
 		return err
 	}

@@ -101,7 +101,7 @@ func (h *handler) subscribe(w http.ResponseWriter, r *http.Request) (*follower, 
 	}
 	f.out = sse.NewStream(w, f.options.Idle)
 	if s.presence {
-		f.watcher = h.Verbs.WatchPresence(s.session)
+		f.watcher = h.Verbs.WatchPresence(r.Context(), s.session)
 		f.options.Wake = f.watcher.Changed()
 	}
 	return f, nil

@@ -59,13 +59,48 @@ func TestListByLabelsWithSummaries(t *testing.T) {
 	var l list
 	sendJSON(t, handler, "GET", "/sessions?summary=true", "", &l)
 	s := l.Sessions[0].Summary
-	for _, name := range []string{"duration_ms", "turns_count", "tokens_used", "files_modified", "lines_added", "lines_removed", "final_status"} {
+	for _, name := range []string{"started_at", "updated_at", "axis", "recording_ms", "duration_ms", "turns_count", "tokens_used", "files_modified", "lines_added", "lines_removed", "final_status"} {
 		if _, ok := s[name]; !ok {
 			t.Errorf("there is no %s in %v", name, s)
 		}
 	}
+	if empty := l.Sessions[1].Summary; empty["recording_ms"] != 0.0 || empty["axis"] != "events" || empty["started_at"] != nil {
+		t.Errorf("a session without a conversation has %v", empty)
+	}
 	if s["turns_count"] != 1.0 || s["final_status"] != "complete" {
 		t.Errorf("got %v", s)
+	}
+}
+
+// TestSummariesAreNotKeptTooLong: the summary of a row is that of its session now, also
+// after new events, and after the session was deleted and created again.
+func TestSummariesAreNotKeptTooLong(t *testing.T) {
+	handler, g := newHandler(rest.Options{})
+	turns := func() any {
+		var l list
+		sendJSON(t, handler, "GET", "/sessions?summary=true", "", &l)
+		return l.Sessions[0].Summary["turns_count"]
+	}
+	begin := func(id string) {
+		g.append(t, "s", tapedeck.Event{Type: "message.added", Invocation: id, Data: json.RawMessage(`{"message":{"id":"` + id + `","role":"user","content":"Hi"}}`)},
+			runEvent(tapedeck.RunStarted, id), runEvent(tapedeck.RunFinished, id))
+	}
+	sendJSON(t, handler, "POST", "/sessions", `{"id":"s"}`, nil)
+	begin("i")
+	if a, b := turns(), turns(); a != 1.0 || b != 1.0 {
+		t.Errorf("%v and %v turns after one", a, b)
+	}
+	begin("j")
+	if got := turns(); got != 2.0 {
+		t.Errorf("%v turns after two", got)
+	}
+	sendJSON(t, handler, "DELETE", "/sessions/s", "", nil)
+	sendJSON(t, handler, "POST", "/sessions", `{"id":"s"}`, nil)
+	for range 6 { // as many as the deleted session had
+		g.append(t, "s", tapedeck.Event{Type: "acme.x", Data: json.RawMessage(`{}`)})
+	}
+	if got := turns(); got != 0.0 {
+		t.Errorf("%v turns after none", got)
 	}
 }
 

@@ -61,6 +61,7 @@ type Verbs interface {
 // Views show the conversation of a session.
 type Views interface {
 	Snapshot(ctx context.Context, session string, q view.Query) (view.Snapshot, error)
+	Workflow(ctx context.Context, session, thread string, at int64) (*view.Workflow, error)
 }
 
 type handler struct {

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
-	"strings"
 	"sync"
 	"unicode/utf8"
 
@@ -53,13 +52,17 @@ type replay struct {
 
 	out *replayEncoder
 	in  *replayDecoder
+
+	elements *elements // of the workflow
 }
 
 func (s *socket) serveReplay(o replayOptions, from int64) {
 	r := &replay{
 		socket: s, requests: make(chan string, maxRequests), wake: make(chan struct{}, 1),
 		out: &replayEncoder{options: o}, in: &replayDecoder{elements: make(map[string]*element)},
+		elements: newElements(),
 	}
+	r.out.elements = r.elements
 	s.report = func(err error) error { return r.sendError("", err) }
 	defer s.watch()()
 	var done sync.WaitGroup
@@ -132,19 +135,24 @@ func (r *replay) handle(m *replayMessage) error {
 // clear reverts the history of an element, or of the whole session. All sockets learn it
 // from the log. An element without a history is clear already.
 func (r *replay) clear(ctx context.Context, element string) error {
-	c := api.Clear{Session: r.session}
-	if element != "" {
-		var err error
-		if c.Thread, err = threadOf(element); err != nil {
+	defer clear(r.in.elements)
+	if element == "" {
+		_, err := r.Verbs.Clear(ctx, api.Clear{Session: r.session})
+		return err
+	}
+	if _, err := threadOf(element); err != nil {
+		return err
+	}
+	for _, thread := range r.elements.threads(element) {
+		_, err := r.Verbs.Clear(ctx, api.Clear{Session: r.session, Thread: thread})
+		if tapedeck.KindOf(err) == tapedeck.NotFound {
+			_, err = r.Sessions.Head(ctx, r.session)
+		}
+		if err != nil {
 			return err
 		}
 	}
-	_, err := r.Verbs.Clear(ctx, c)
-	if c.Thread != "" && tapedeck.KindOf(err) == tapedeck.NotFound {
-		_, err = r.Sessions.Head(ctx, r.session)
-	}
-	clear(r.in.elements)
-	return err
+	return nil
 }
 
 // threadOf returns the thread of an element.
@@ -155,15 +163,6 @@ func threadOf(element string) (string, error) {
 	return threadPrefix + element, tapedeck.CheckID("the thread of the element", threadPrefix+element)
 }
 
-// elementOf returns the element of a thread, "" if it has none.
-func elementOf(thread string) string {
-	element, _ := strings.CutPrefix(thread, threadPrefix)
-	if len(element) == len(thread) {
-		return ""
-	}
-	return element
-}
-
 // follow sends what happens from an offset on, and the snapshots that the client asks for.
 func (r *replay) follow(from int64) error {
 	now, err := r.Views.Snapshot(r.ctx, r.session, view.Query{At: new(from), Limit: maxShown})
@@ -171,6 +170,9 @@ func (r *replay) follow(from int64) error {
 		return err
 	}
 	r.out.begin(&now)
+	if err := r.findElements(&now, from); err != nil {
+		return err
+	}
 	next := from
 	for page, err := range r.Sessions.Follow(r.ctx, r.session, tapedeck.FollowOptions{From: from, MaxBytes: pageBytes, Wake: r.wake}) {
 		if err != nil {
@@ -212,6 +214,7 @@ func (r *replay) sendEvent(e *tapedeck.Event) error {
 	if thread, ok := jumpOf(e); ok {
 		return r.sendJump(e, thread)
 	}
+	r.elements.note(e)
 	if k, ok := r.out.reopens(e); ok {
 		before, err := r.Views.Snapshot(r.ctx, r.session, view.Query{At: new(e.Offset), Thread: k.thread, Limit: maxShown})
 		if err != nil {
@@ -230,7 +233,7 @@ func (r *replay) sendEvent(e *tapedeck.Event) error {
 // sendJump tells the client what a clear, a rewind or an overwrite has left. thread is ""
 // for all threads.
 func (r *replay) sendJump(e *tapedeck.Event, thread string) error {
-	element := elementOf(thread)
+	element := r.elements.of(thread).element
 	if thread != "" && element == "" {
 		return nil
 	}
@@ -253,11 +256,16 @@ func (r *replay) sendJump(e *tapedeck.Event, thread string) error {
 			concerned = append(slices.Clip(concerned), t)
 		}
 	}
+	var sent []string
 	for i := range concerned {
-		if name := concerned[i].Name; elementOf(name) != "" && (thread == "" || thread == name) {
-			if err := r.sendSnapshot(elementOf(name), e.Offset+1); err != nil {
-				return err
-			}
+		name := concerned[i].Name
+		element := r.elements.of(name).element
+		if element == "" || thread != "" && thread != name || slices.Contains(sent, element) {
+			continue
+		}
+		sent = append(sent, element)
+		if err := r.sendSnapshot(element, e.Offset+1); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -277,12 +285,17 @@ func (r *replay) sendRequested(at int64) error {
 	}
 }
 
+// sendSnapshot sends the history of an element, from all its threads.
 func (r *replay) sendSnapshot(element string, at int64) error {
-	s, err := r.Views.Snapshot(r.ctx, r.session, view.Query{At: new(at), Thread: threadPrefix + element, Limit: maxShown})
-	if err != nil {
-		return err
+	h := newHistory(element)
+	for _, thread := range r.elements.threads(element) {
+		s, err := r.Views.Snapshot(r.ctx, r.session, view.Query{At: new(at), Thread: thread, Limit: maxShown})
+		if err != nil {
+			return err
+		}
+		h.add(thread, r.elements.of(thread).index, &s)
 	}
-	return r.sendMessage(historyOf(element, &s))
+	return r.sendMessage(h)
 }
 
 func (r *replay) sendMessage(m any) error {

@@ -17,9 +17,10 @@ const (
 // A replayEncoder turns the events of a session, in order, into messages of
 // tapedeck.replay.v1. It remembers what is open.
 type replayEncoder struct {
-	options replayOptions
-	open    map[openKey]*openText
-	calls   map[openKey]*openCall
+	options  replayOptions
+	elements *elements
+	open     map[openKey]*openText
+	calls    map[openKey]*openCall
 }
 
 // An openKey names a message or a call of a thread.
@@ -71,7 +72,7 @@ func (r *replayEncoder) begin(s *view.Snapshot) {
 // reopens reports whether e opens a text again that its run has ended, as after a restart
 // of the server in the middle of the text.
 func (r *replayEncoder) reopens(e *tapedeck.Event) (k openKey, ok bool) {
-	if e.Type != tapedeck.TextMessageStart || elementOf(e.ThreadName()) == "" {
+	if e.Type != tapedeck.TextMessageStart || r.elements.of(e.ThreadName()).element == "" {
 		return k, false
 	}
 	var d parts
@@ -131,15 +132,15 @@ type parts struct {
 
 // encode returns the messages that an event becomes.
 func (r *replayEncoder) encode(e *tapedeck.Event) []*replayMessage {
-	element := elementOf(e.ThreadName())
-	if element == "" {
+	at := r.elements.of(e.ThreadName())
+	if at.element == "" {
 		return nil
 	}
 	var d parts
 	_ = e.Unpack(&d) // members of a wrong shape count as absent
 	out := r.messages(e, &d)
 	for _, m := range out {
-		m.ElementID, m.ThreadID, m.Timestamp = element, e.Thread, timestamp(e.Time)
+		m.ElementID, m.ThreadID, m.Index, m.Timestamp = at.element, e.Thread, at.index, timestamp(e.Time)
 	}
 	return out
 }

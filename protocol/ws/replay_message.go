@@ -15,6 +15,7 @@ type replayMessage struct {
 	Type      string `json:"type"`
 	ElementID string `json:"elementId,omitempty"`
 	ThreadID  string `json:"threadId,omitempty"`
+	Index     *int64 `json:"index,omitempty"` // of an instance of a loop of the element, from 0
 
 	MessageID string  `json:"messageId,omitempty"`
 	Role      string  `json:"role,omitempty"`
@@ -56,11 +57,17 @@ type historyMessage struct {
 	Content   string `json:"content"`
 	Status    string `json:"status"`
 	Timestamp string `json:"timestamp"`
+
+	ThreadID string `json:"threadId,omitempty"` // if it is not that of the history
+	Index    *int64 `json:"index,omitempty"`    // of an instance of a loop
 }
 
 type historyThought struct {
 	Message   string `json:"message"`
 	Timestamp string `json:"timestamp"`
+
+	ThreadID string `json:"threadId,omitempty"` // if it is not that of the history
+	Index    *int64 `json:"index,omitempty"`    // of an instance of a loop
 }
 
 type historyTool struct {
@@ -71,27 +78,39 @@ type historyTool struct {
 	Result    json.RawMessage `json:"result,omitempty"`
 	StartTime string          `json:"startTime"`
 	EndTime   string          `json:"endTime,omitempty"`
+
+	ThreadID string `json:"threadId,omitempty"` // if it is not that of the history
+	Index    *int64 `json:"index,omitempty"`    // of an instance of a loop
 }
 
 // maxShown is the largest number of messages of an element in a snapshot.
 const maxShown = 1000
 
-// historyOf returns the history of an element, without the thoughts and the calls that a
-// live message will have when they are complete: a page would show them twice.
-func historyOf(element string, s *view.Snapshot) *history {
-	h := &history{
-		Type: typeSnapshot, ElementID: element, ThreadID: threadPrefix + element, Earlier: s.Earlier,
+// newHistory returns the empty history of an element. Its thread is that of its first run.
+func newHistory(element string) *history {
+	return &history{
+		Type: typeSnapshot, ElementID: element, ThreadID: threadPrefix + element,
 		Messages: []historyMessage{}, Thinking: []historyThought{}, Tools: []historyTool{},
 	}
+}
+
+// add adds what a thread of the element has, without the thoughts and the calls that a live
+// message will have when they are complete: a page would show them twice.
+func (h *history) add(thread string, index *int64, s *view.Snapshot) {
+	other := ""
+	if thread != h.ThreadID {
+		other = thread
+	}
+	h.Earlier += s.Earlier
 	for i := range s.Messages {
 		m := &s.Messages[i]
 		switch at := timestamp(m.StartedAt.Time); m.Role {
 		case roleReasoning:
 			if m.Status != tapedeck.StatusRunning {
-				h.Thinking = append(h.Thinking, historyThought{m.Text, at})
+				h.Thinking = append(h.Thinking, historyThought{m.Text, at, other, index})
 			}
 		case roleUser, roleAssistant:
-			h.Messages = append(h.Messages, historyMessage{m.ID, m.Role, m.Text, messageStatus(m.Status), at})
+			h.Messages = append(h.Messages, historyMessage{m.ID, m.Role, m.Text, messageStatus(m.Status), at, other, index})
 		}
 	}
 	for i := range s.Calls {
@@ -99,7 +118,7 @@ func historyOf(element string, s *view.Snapshot) *history {
 		if c.Status == tapedeck.StatusPending {
 			continue
 		}
-		t := historyTool{ID: c.ID, Name: c.Name, Args: argsOf(c.Arguments), Status: string(c.Status), StartTime: timestamp(c.StartedAt.Time)}
+		t := historyTool{ID: c.ID, Name: c.Name, Args: argsOf(c.Arguments), Status: string(c.Status), StartTime: timestamp(c.StartedAt.Time), ThreadID: other, Index: index}
 		if c.Result != nil {
 			t.Result = valueOf(c.Result.Text)
 		}
@@ -108,7 +127,6 @@ func historyOf(element string, s *view.Snapshot) *history {
 		}
 		h.Tools = append(h.Tools, t)
 	}
-	return h
 }
 
 func messageStatus(s tapedeck.Status) string {

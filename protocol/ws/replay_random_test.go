@@ -159,12 +159,12 @@ func TestPageAtAnyPoint(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		events := drawRuns(t)
 		var want panel
-		want.restore(historyOf("e", snapshotOf(t, events)))
+		want.restore(historyOf(snapshotOf(t, events)))
 		for from := range len(events) + 1 {
 			var page panel
 			now := snapshotOf(t, events[:from])
-			page.restore(historyOf("e", now))
-			out := &replayEncoder{options: replayOptions{delta: true, content: true}}
+			page.restore(historyOf(now))
+			out := &replayEncoder{elements: newElements(), options: replayOptions{delta: true, content: true}}
 			out.begin(now)
 			for i := range events[from:] {
 				e := &events[from+i]
@@ -182,4 +182,11 @@ func TestPageAtAnyPoint(t *testing.T) {
 			}
 		}
 	})
+}
+
+// historyOf returns the history of the element "e".
+func historyOf(s *view.Snapshot) *history {
+	h := newHistory("e")
+	h.add(h.ThreadID, nil, s)
+	return h
 }

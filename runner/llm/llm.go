@@ -114,7 +114,7 @@ func (r *Runner) Equipment(in tapedeck.Invocation) runner.Equipment {
 // Capabilities implements [runner.Capable].
 func (r *Runner) Capabilities() tapedeck.Capabilities {
 	return tapedeck.Capabilities{
-		Deltas: true, Thinking: true, Tools: true, Plan: true, Permission: true, Interrupt: true, Exact: true,
+		Deltas: true, Thinking: true, Tools: true, Plan: true, Permission: true, Interrupt: true, Steer: true, Exact: true,
 	}
 }
 

@@ -161,6 +161,34 @@ func TestRuns(t *testing.T) {
 	}
 }
 
+// What users send during the run reaches the model before its next call, and after its
+// last answer.
+func TestSteer(t *testing.T) {
+	w, in := newWorld(), task(`[tool nope {}]`)
+	asked := 0
+	in.Steer = func(context.Context) ([]json.RawMessage, error) {
+		asked++
+		switch asked {
+		case 2: // before the second call
+			return []json.RawMessage{json.RawMessage(`{"id":"s1","role":"user","content":"faster"}`)}, nil
+		case 3: // after the second answer
+			return []json.RawMessage{json.RawMessage(`{"id":"s2","role":"user","content":"hi"}`)}, nil
+		}
+		return nil, nil
+	}
+	events, err := collect(t.Context(), w.runner(), in)
+	got := summary(events, err)
+	if n := strings.Count(got, "said "); n != 3 || err != nil || asked != 5 {
+		t.Errorf("%d answers, asked %d times, %v: %s", n, asked, err, got)
+	}
+	in.Steer = func(context.Context) ([]json.RawMessage, error) {
+		return nil, tapedeck.Errorf(tapedeck.Unavailable, "no disk")
+	}
+	if _, err := collect(t.Context(), w.runner(), in); tapedeck.KindOf(err) != tapedeck.Unavailable {
+		t.Errorf("the run ends with %v", err)
+	}
+}
+
 func TestMissingFolder(t *testing.T) {
 	in := task("hi")
 	in.Folder = "/does/not/exist"

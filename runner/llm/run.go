@@ -42,9 +42,17 @@ func (s *run) started(d payload.AgentStarted) error {
 
 func (s *run) loop() error {
 	for s.turn = 1; s.turn <= s.config.MaxTurns; s.turn++ {
-		calls, err := s.ask()
-		if err != nil || len(calls) == 0 {
+		if _, err := s.hear(); err != nil {
 			return err
+		}
+		calls, err := s.ask()
+		if err != nil {
+			return err
+		}
+		if len(calls) == 0 {
+			if heard, err := s.hear(); !heard || err != nil {
+				return err
+			}
 		}
 		for _, c := range calls {
 			if err := s.execute(c); err != nil {
@@ -53,6 +61,19 @@ func (s *run) loop() error {
 		}
 	}
 	return tapedeck.Errorf(tapedeck.Limited, "the agent has called its model %d times and has not finished", s.config.MaxTurns)
+}
+
+// hear adds what users have sent to the run meanwhile. It reports whether there was
+// anything.
+func (s *run) hear() (bool, error) {
+	if s.in.Steer == nil {
+		return false, nil
+	}
+	messages, err := s.in.Steer(s.ctx)
+	for _, m := range messages {
+		s.memory.add(tapedeck.Event{Type: tapedeck.MessageAdded, Data: append(append([]byte(`{"message":`), m...), '}')})
+	}
+	return len(messages) > 0, err
 }
 
 // ask calls the model once and yields its answer while it arrives. It returns the tool

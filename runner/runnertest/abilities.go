@@ -280,13 +280,16 @@ func interrupted(t *testing.T, h Harness) {
 			if err := v.Add(&e); err != nil {
 				t.Errorf("%s %s: %v", e.Type, e.Data, err)
 			}
+			if h.Wordless {
+				cancel()
+			}
 			if e.Type == tapedeck.TextMessageContent || e.Type == tapedeck.ReasoningMessageContent {
 				said += read(t, e).Delta
 				cancel()
 			}
 		}
 	})
-	if said == "" {
+	if said == "" && !h.Wordless {
 		t.Error("it yielded no text")
 	}
 }

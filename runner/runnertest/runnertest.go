@@ -25,6 +25,9 @@ type Harness struct {
 
 	Abilities
 
+	// Wordless says that the agent yields events and never text.
+	Wordless bool
+
 	// Bubble says that the runner works only in goroutines of this process and waits
 	// only for timers and channels. Then each test runs in a bubble of testing/synctest:
 	// no real time passes, and every leaked goroutine is found.

@@ -8,7 +8,7 @@ func Reopen(m *Store) *Store {
 	defer m.mu.Unlock()
 	again := New(Options{Now: m.now, FailCommit: m.fail})
 	again.gen, again.sessions, again.order, again.mortal, again.due = m.gen, m.sessions, m.order, m.mortal, m.due
-	again.subscriptions, again.acks, again.pushes = m.subscriptions, m.acks, m.pushes
+	again.subscriptions, again.acks, again.pushes, again.workflows = m.subscriptions, m.acks, m.pushes, m.workflows
 	return again
 }
 

@@ -39,6 +39,8 @@ type Store struct {
 
 	pushes map[int64][]*pushConfig // the push notification configs, by the Gen of their session
 
+	workflows map[string][]storedWorkflow // by name; the current version first, none is empty
+
 	observers store.Observers
 	running   context.Context // until Close
 	stop      context.CancelFunc
@@ -52,6 +54,7 @@ func New(o Options) *Store {
 		now: o.Now, fail: o.FailCommit,
 		sessions: map[string]*log{}, mortal: map[*log]struct{}{},
 		subscriptions: map[string][]byte{}, acks: map[string]map[int64]int64{}, pushes: map[int64][]*pushConfig{},
+		workflows: map[string][]storedWorkflow{},
 	}
 	m.running, m.stop = context.WithCancel(context.Background())
 	if m.now == nil {

@@ -23,6 +23,10 @@ func TestPushConfigs(t *testing.T) {
 	storetest.RunPushConfigs(t, open, func(s tapedeck.Store) storetest.PushConfigs { return s.(*memory.Store).PushConfigs() })
 }
 
+func TestWorkflows(t *testing.T) {
+	storetest.RunWorkflows(t, open, func(s tapedeck.Store) storetest.Workflows { return s.(*memory.Store).Workflows() })
+}
+
 func open(testing.TB) storetest.Store {
 	var fail atomic.Bool
 	clock := storetest.NewClock()

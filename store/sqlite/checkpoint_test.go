@@ -39,7 +39,7 @@ func TestTheLogBeginsAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		frames := add(20 << 20)
+		frames := add(5 << 20)
 		if err := reader.exec("COMMIT"); err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +66,7 @@ func TestManySmallGroupsFillTheLog(t *testing.T) {
 	t.Cleanup(func() { _ = s.Close() })
 	s.writer.writing.Lock()
 	defer s.writer.writing.Unlock()
-	for _, sql := range []string{"CREATE TABLE filler (b)", "INSERT INTO filler VALUES (zeroblob(20000000))"} {
+	for _, sql := range []string{"CREATE TABLE filler (b)", "INSERT INTO filler VALUES (zeroblob(5000000))"} {
 		if err := s.writer.conn.exec(sql); err != nil {
 			t.Fatal(err)
 		}

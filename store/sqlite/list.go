@@ -44,7 +44,7 @@ func listQuery(f *tapedeck.Filter) (string, []driver.Value, error) {
 		where, args = append(where, condition), append(args, arg)
 	}
 	// The plus keeps SQLite from using the index of kind: another one is better.
-	if f.Owner != "" || f.Parent != "" || f.OpenRun {
+	if f.Owner != "" || f.Parent != "" || f.OpenRun || f.Waiting {
 		and("+s.kind = ?", string(kind))
 	} else {
 		and("s.kind = ?", string(kind))
@@ -64,6 +64,9 @@ func listQuery(f *tapedeck.Filter) (string, []driver.Value, error) {
 	}
 	if f.OpenRun {
 		where = append(where, "s.open_runs > 0")
+	}
+	if f.Waiting {
+		where = append(where, "s.inputs IS NOT NULL")
 	}
 	if f.Closed {
 		where = append(where, "s.closed = 1")

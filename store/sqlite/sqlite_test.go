@@ -39,6 +39,10 @@ func TestPushConfigs(t *testing.T) {
 	storetest.RunPushConfigs(t, suite(sqlite.Options{}, 8192), func(s tapedeck.Store) storetest.PushConfigs { return s.(*sqlite.Store).PushConfigs() })
 }
 
+func TestWorkflows(t *testing.T) {
+	storetest.RunWorkflows(t, suite(sqlite.Options{}, 8192), func(s tapedeck.Store) storetest.Workflows { return s.(*sqlite.Store).Workflows() })
+}
+
 func suite(o sqlite.Options, fresh int) func(testing.TB) storetest.Store {
 	return func(t testing.TB) storetest.Store {
 		dir, clock, o := t.TempDir(), storetest.NewClock(), o

@@ -67,6 +67,15 @@ func testList(t *testing.T, open opener) {
 		create("d", fromHead("a")), create("e", from("a", 0)), create("f", fromHead("d")),
 		lists(tapedeck.Filter{Parent: "a"}, "e", "d"), lists(tapedeck.Filter{Parent: "d"}, "f"), lists(tapedeck.Filter{Parent: "b"}),
 		lists(tapedeck.Filter{Owner: "ada' OR '1'='1"}))
+	play(t, open, "inputs that wait", create("a"), create("b"), create("c"), lists(tapedeck.Filter{Waiting: true}),
+		input("a", "input.queued", `{"id":"i","when":"steer"}`), input("a", "input.queued", `{"id":"j"}`),
+		input("a", "input.queued", `{"id":"j"}`), input("b", "input.queued", `{"id":"k","before":"i"}`),
+		input("a", "input.queued", `{"id":"k","before":"i"}`), input("a", "input.moved", `{"id":"i"}`), input("a", "input.moved", `{"id":"z"}`),
+		lists(tapedeck.Filter{Waiting: true}, "b", "a"), lists(tapedeck.Filter{Waiting: true, OpenRun: true}),
+		looks("a", "has k, j and i", waitingInputs("k", "j", "i")), create("f", fromHead("a")), looks("f", "has none", waitingInputs()),
+		input("a", "input.started", `{"id":"k"}`), input("a", "input.steered", `{"id":"i"}`), looks("a", "has j", waitingInputs("j")),
+		input("b", "input.withdrawn", `{"id":"k"}`), lists(tapedeck.Filter{Waiting: true}, "a"),
+		input("a", "input.withdrawn", `{"id":"j"}`), looks("a", "has none", waitingInputs()), lists(tapedeck.Filter{Waiting: true}))
 	play(t, open, "closed", create("a", closed()), create("b"), create("c", closed()),
 		lists(tapedeck.Filter{Closed: true}, "c", "a"), lists(tapedeck.Filter{Closed: true, Status: tapedeck.StatusIdle}, "c", "a"),
 		lists(tapedeck.Filter{Closed: true, Status: tapedeck.StatusComplete}))
@@ -83,6 +92,22 @@ func testList(t *testing.T, open opener) {
 		lists(tapedeck.Filter{Kind: tapedeck.KindStream, Query: "logs/"}, "stream/Logs/a"))
 	testCursors(t, open)
 	t.Run("times", func(t *testing.T) { testTimes(t, start(t, open)) })
+}
+
+// input appends an event of an input.
+func input(session, typ, data string) step {
+	return write(session, 0, events(tapedeck.Event{Type: typ, Data: []byte(data)}), accepting([]string{""}))
+}
+
+// waitingInputs reports whether these inputs wait in this order.
+func waitingInputs(ids ...string) func(tapedeck.Session) bool {
+	return func(s tapedeck.Session) bool {
+		var got []string
+		for _, in := range s.Inputs {
+			got = append(got, in.ID)
+		}
+		return slices.Equal(got, ids)
+	}
 }
 
 func testCursors(t *testing.T, open opener) {

@@ -126,6 +126,41 @@ func TestInterruptedRun(t *testing.T) {
 	}
 }
 
+// A task waits for a run, the server is killed, and the next one runs what waits. All
+// protocols show the same conversation, and none stumbles over the events of the input.
+func TestQueuedRun(t *testing.T) {
+	w := newWorld(t, "hello")
+	defer w.stop()
+	if _, err := w.api().Create(w.ctx, api.NewSession{ID: session}); err != nil {
+		t.Fatal(err)
+	}
+	w.task("Plan a trip", `{"steps":[{"turn":true},{"say":"`+words("slow", 200)+`","rate":25}]}`)
+	w.followAll()
+	w.awaitText("slow12 ")
+	queue := func(text, when string) api.Started {
+		started, err := w.api().Run(w.ctx, api.Task{
+			Session: session, Thread: thread, Agent: w.agent, Text: text, When: when, Config: json.RawMessage(`{"instant":true,"steps":[{"say":"By train."}]}`),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return started
+	}
+	next := queue("Another way", api.WhenQueue)
+	if _, err := w.api().Withdraw(w.ctx, api.Withdraw{Session: session, Input: queue("Never mind", api.WhenSteer).Input}); err != nil {
+		t.Fatal(err)
+	}
+	w.kill()
+	w.start()
+	w.awaitEnd(next)
+	w.reloadPages()
+	w.again()
+	all := w.awaitSame(nil)
+	if asked, said := texts(all, payload.RoleUser), texts(all, payload.RoleAssistant); !slices.Equal(asked, []string{"Plan a trip", "Another way"}) || said[len(said)-1] != "By train." {
+		t.Errorf("the conversation is %q", all)
+	}
+}
+
 // A farAgent works on another server. It says half of its answer, and the other half when
 // the test lets it.
 type farAgent struct{ goOn chan struct{} }

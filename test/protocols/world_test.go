@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/tapedeck/tapedeck/client"
+	"github.com/tapedeck/tapedeck/internal/pgtest"
 	"github.com/tapedeck/tapedeck/internal/sse"
 	"github.com/tapedeck/tapedeck/internal/testserver"
 	"github.com/tapedeck/tapedeck/payload"
@@ -84,10 +86,26 @@ func newWorld(t *testing.T, agent string, args ...string) *world {
 	testserver.Binary(t) // so that its build does not count
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	w := &world{t: t, ctx: ctx, agent: agent, data: t.TempDir() + "/data", args: args, changed: make(chan struct{})}
+	if os.Getenv("TAPEDECK_TEST_STORE") == "postgres" {
+		w.args = append(slices.Clone(args), "--postgres", databaseOf(t), "--postgres-lease", "1s")
+	}
 	w.readers = allReaders()
 	w.cancel = cancel
 	w.start()
 	return w
+}
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// databaseOf returns the URL of an empty database.
+func databaseOf(t *testing.T) string {
+	t.Helper()
+	c := pgtest.Shared(t)
+	db, err := c.Database()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.URL(db)
 }
 
 // allReaders returns a reader for each protocol.

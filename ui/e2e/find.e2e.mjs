@@ -116,7 +116,7 @@ export const checks = {
       },
     ),
 
-  "Go to leads to a turn, an offset and a time": () =>
+  "Go to leads to a turn and an offset": () =>
     lab(
       async (page) => {
         await conversation(page).getByText("second answer").waitFor();
@@ -133,8 +133,6 @@ export const checks = {
         await page.getByText(/^event 9 of 14$/).waitFor();
         await go("#3");
         await page.getByText(/^event 4 of 14$/).waitFor();
-        await go("0:00");
-        await page.getByText("Playback (the agent is not called)").waitFor();
       },
       (server) =>
         server.append("s", [

@@ -191,7 +191,7 @@ export function recorded(id, agent, ago, took, failed = false) {
   return [
     JSON.stringify({ tapedeck: 1, session: { id, kind: "session", title: `Task ${id}`, agent, head: 3 } }),
     event(0, 0, "session.created", "session", { title: `Task ${id}`, agent }),
-    event(1, 10, "RUN_STARTED", "agentState", { threadId: "main", runId: "i" }, of),
+    event(1, 0, "RUN_STARTED", "agentState", { threadId: "main", runId: "i" }, of),
     failed
       ? event(2, took, "RUN_ERROR", "agentState", { message: "no", code: "agent" }, of)
       : event(2, took, "RUN_FINISHED", "agentState", { threadId: "main", runId: "i" }, of),

@@ -56,6 +56,18 @@ export const checks = {
       await v.end();
     }),
 
+  "a script of the page that cannot be loaded at first is loaded later": () =>
+    lab(async (server) => {
+      const v = await visitor(server);
+      v.expected.push(/ERR_FAILED|dynamically imported module/);
+      let refused = 0;
+      await v.page.route(/assets\/markdown-.*\.js/, (route) => (refused++ < 2 ? route.abort() : route.continue()));
+      await v.page.goto(`${server.url}/s/s`);
+      await until(() => refused > 2, "the script is asked for again");
+      await conversation(v.page).locator("p", { hasText: "first answer" }).waitFor();
+      await v.end();
+    }),
+
   "a closed session is shown as closed, does not reconnect, and offers no changes": () =>
     lab(async (server) => {
       await server.append("s", [...turn("i2", "second question", "second answer"), ...turn("i3", "third", "no")]);

@@ -4,17 +4,20 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-export const root = fileURLToPath(new URL("..", import.meta.url));
+// The root of the repository.
+export const root = fileURLToPath(new URL("../..", import.meta.url));
 
 const single = [
-  "index.html",
   "package-lock.json",
   "package.json",
-  "recording.config.ts",
-  "tsconfig.json",
-  "vite.config.ts",
+  "ui/alias.ts",
+  "ui/index.html",
+  "ui/package.json",
+  "ui/recording.config.ts",
+  "ui/tsconfig.json",
+  "ui/vite.config.ts",
 ];
-const folders = ["public", "scripts", "src"];
+const folders = ["packages/client/src", "ui/public", "ui/scripts", "ui/src"];
 
 // files returns the paths, with slashes, in byte order, without tests.
 export function files() {

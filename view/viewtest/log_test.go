@@ -20,7 +20,7 @@ func TestLogsHaveEverything(t *testing.T) {
 	count := map[string]int{}
 	n := *logs
 	if testing.Short() {
-		n = 400
+		n = 800
 	}
 	for seed := range n {
 		events := viewtest.Log(seed, viewtest.Varied(seed))

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // A Shape is an event type with data for it, in which %s stands for an id.
@@ -67,9 +68,13 @@ var Others = []Shape{
 	{tapedeck.AgentStarted, `{"pid":%s,"started":"1","host":"h"}`},
 	{tapedeck.WorkflowStarted, `{"process":"p%s","digest":"sha256:0"}`},
 	{tapedeck.WorkflowEntered, `{"element":"task_%s"}`},
-	{tapedeck.WorkflowLeft, `{"element":"task_%s"}`},
+	{tapedeck.WorkflowEntered, `{"element":"task_%s","activation":"%s","items":[1,2],"variables":{"a":1},"thread":"thread_task_%s","attempt":1}`},
+	{tapedeck.WorkflowWaiting, `{"element":"task_%s","activation":"%s","for":"timer","due":"2026-01-05T12:34:56Z","repeats":-1}`},
+	{tapedeck.WorkflowCaught, `{"element":"late_%s","activation":"%s","by":"timer","interrupts":true}`},
+	{tapedeck.WorkflowLeft, `{"element":"task_%s","activation":"%s","flows":["f%s"],"variables":{"a":2}}`},
 	{tapedeck.WorkflowFailed, `{"element":"task_%s","message":"broken"}`},
 	{tapedeck.WorkflowVariables, `{"variables":{"n":%s}}`},
+	{tapedeck.WorkflowMessage, `{"name":"m%s","variables":{"paid":true}}`},
 	{tapedeck.WorkflowEnded, `{"message":"%s"}`},
 	{tapedeck.TerminalOutput, `{"terminal":"t%s","data":"\u001b[1mbold"}`},
 	{tapedeck.TerminalInput, `{"terminal":"t%s","data":"ls\r"}`},
@@ -84,6 +89,13 @@ var Others = []Shape{
 	{tapedeck.SessionClosed, `{"reason":"%s"}`},
 	{tapedeck.FeedbackAdded, `{"messageId":"m%s","rating":"up"}`},
 	{tapedeck.BookmarkAdded, `{"offset":1,"label":"look %s"}`},
+	{payload.TypeInputQueued, `{"id":"in_%s","text":"and then","when":"queue","invocation":"i%s","before":"in_2"}`},
+	{payload.TypeInputQueued, `{"id":"in_%s","text":"be quick","when":"steer","agent":"coder"}`},
+	{payload.TypeInputMoved, `{"id":"in_%s"}`},
+	{payload.TypeInputMoved, `{"id":"in_%s","before":"in_1"}`},
+	{payload.TypeInputSteered, `{"id":"in_%s","invocation":"i1"}`},
+	{payload.TypeInputStarted, `{"id":"in_%s","invocation":"i%s"}`},
+	{payload.TypeInputWithdrawn, `{"id":"in_%s","reason":"rewound"}`},
 }
 
 // metadata is Tapedeck's part of metadata, well-formed or odd.

@@ -9,7 +9,8 @@ from .errors import TapedeckError
 from .follow import Follower
 from .transport import Transport, encode, path_of
 from .types import (
-    Answered, Appended, CancelledRun, Context, Erased, Event, Rewound, SessionInfo, Snapshot, Started, Summary, event_of,
+    Answered, Appended, CancelledRun, Context, Erased, Event, Input, Rewound, SessionInfo, Snapshot, Started, Summary, When,
+    event_of,
 )
 
 if TYPE_CHECKING:
@@ -134,15 +135,32 @@ class Session:
 
     def task(
         self, task: str, *, agent: str | None = None, thread: str | None = None, config: dict[str, Any] | None = None,
-        message_id: str | None = None, actor: str | None = None,
+        message_id: str | None = None, actor: str | None = None, when: When | None = None,
     ) -> Started:
         """Starts the next task with an agent of the server. To record an agent of your own, use
-        :meth:`run`. A task with a ``message_id`` can be sent again safely."""
-        return self._post("task", task=task, agent=agent, thread=thread, config=config, message_id=message_id, actor=actor)
+        :meth:`run`. A task with a ``message_id`` can be sent again safely. ``when`` says what to
+        do while a run is open in the thread: ``"now"`` (the task is refused), ``"queue"``,
+        ``"steer"`` or ``"interrupt"``. A task that waits has the status ``"waiting"``."""
+        return self._post(
+            "task", task=task, agent=agent, thread=thread, config=config, message_id=message_id, actor=actor, when=when)
 
-    def cancel(self, invocation: str | None = None) -> CancelledRun:
-        """Cancels a run, or the only open run. It returns when the run has ended."""
-        return self._post("cancel", invocation=invocation)
+    def inputs(self, thread: str | None = None) -> list[Input]:
+        """Returns the tasks that wait, in the order in which they will run, and the newest of those that have ended."""
+        return self._get("inputs", thread=thread).get("inputs") or []
+
+    def withdraw(self, input: str, *, actor: str | None = None) -> Input:
+        """Withdraws a task that waits. It is a conflict if the task does not wait any more."""
+        return self.transport.call("DELETE", self._path(("inputs", input)), query={"actor": actor})
+
+    def move(self, input: str, before: str | None = None, *, actor: str | None = None) -> Input:
+        """Puts a task that waits before another one, or at the end."""
+        body = {k: v for k, v in (("before", before), ("actor", actor)) if v is not None}
+        return self.transport.call("PATCH", self._path(("inputs", input)), body)
+
+    def cancel(self, invocation: str | None = None, *, all: bool = False) -> CancelledRun:
+        """Cancels a run, or the only open run. It returns when the run has ended. The next task that
+        waits in the thread is run; with ``all``, the tasks that wait are withdrawn."""
+        return self._post("cancel", invocation=invocation, all=all or None)
 
     def resume(
         self, task: str | None = None, *, agent: str | None = None, thread: str | None = None,

@@ -6,7 +6,7 @@ A newer server may send more members than these. Members that have no value are 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NotRequired, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
 from .errors import MalformedError
 
@@ -78,6 +78,7 @@ class SessionInfo(TypedDict):
     labels: NotRequired[dict[str, str]]
     status: NotRequired[str]
     runs: NotRequired[list[OpenRun]]
+    inputs: NotRequired[list[WaitingInput]]
     resumable: NotRequired[bool]
     closed: NotRequired[bool]
     parent: NotRequired[str]
@@ -100,6 +101,39 @@ class Started(TypedDict):
     status: str
     offset: int
     repeated: NotRequired[bool]
+    input_id: NotRequired[str]
+    when: NotRequired[str]
+    note: NotRequired[str]
+
+
+When = Literal["now", "queue", "steer", "interrupt"]
+
+
+class Input(TypedDict):
+    id: str
+    status: Literal["waiting", "steered", "started", "withdrawn"]
+    when: str
+    thread: str
+    offset: int
+    started_at: str
+    text: NotRequired[str]
+    agent: NotRequired[str]
+    actor: NotRequired[str]
+    invocation: NotRequired[str]
+    instance: NotRequired[str]
+    subagent: NotRequired[str]
+    turn: NotRequired[int]
+    reason: NotRequired[str]
+    end_offset: NotRequired[int]
+    ended_at: NotRequired[str]
+    duration_ms: NotRequired[int]
+
+
+class WaitingInput(TypedDict):
+    id: str
+    thread: str
+    offset: int
+    when: NotRequired[str]
 
 
 class CancelledRun(TypedDict):
@@ -108,6 +142,7 @@ class CancelledRun(TypedDict):
     status: str
     offset: int
     resumable: bool
+    withdrawn: NotRequired[int]
 
 
 class Answered(TypedDict):
@@ -146,6 +181,7 @@ class Snapshot(TypedDict):
     plan: dict[str, Any] | None
     thread: NotRequired[str]
     permissions: NotRequired[list[dict[str, Any]]]
+    inputs: NotRequired[list[Input]]
     earlier: NotRequired[int]
     notes: NotRequired[list[dict[str, Any]]]
     notes_left_out: NotRequired[int]
@@ -166,6 +202,8 @@ class Summary(TypedDict):
     at: int
     events: int
     inherited_events: int
+    axis: str
+    recording_ms: int
     elapsed_ms: int
     duration_ms: int
     turns: int

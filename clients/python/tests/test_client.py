@@ -81,6 +81,27 @@ class Verbs(ServerCase):
             s.cancel(again["invocation_id"])
         self.assertEqual(e.exception.kind, "conflict")
 
+    def test_tasks_that_wait(self) -> None:
+        s = self.client.create(agent="long")
+        s.task("Count", when="queue")
+        first = s.task("Say hello", agent="hello", when="queue")
+        second = s.task("Count again", when="steer")
+        self.assertEqual((first["status"], second["when"]), ("waiting", "queue"))
+        self.assertIn("takes no input", second["note"])
+        third = s.task("Never mind", when="queue")
+        self.assertEqual(s.move(third["input_id"], first["input_id"])["status"], "waiting")
+        self.assertEqual([i["text"] for i in s.inputs()], ["Never mind", "Say hello", "Count again"])
+        self.assertEqual(s.withdraw(third["input_id"])["status"], "withdrawn")
+        with self.assertRaises(TapedeckError) as e:
+            s.withdraw(third["input_id"])
+        self.assertIn(first["input_id"], e.exception.hint)
+        s.cancel()
+        list(s.follow(first["offset"], until="terminal", invocation=first["invocation_id"]))
+        next(e for e in s.follow(second["offset"]) if e.type == "RUN_STARTED" and e.invocation == second["invocation_id"])
+        self.assertEqual([i["status"] for i in s.inputs()], ["withdrawn", "started", "started"])
+        s.task("Last", when="queue")
+        self.assertEqual(s.cancel(all=True)["withdrawn"], 1)
+
     def test_going_back(self) -> None:
         s = self.client.create()
         for n in range(4):

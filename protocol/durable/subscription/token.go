@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"net/http"
 	"strings"
 	"time"
 )
@@ -64,4 +65,20 @@ func mac(k *key, body string) []byte {
 	m := hmac.New(sha256.New, derive.Sum(nil))
 	m.Write([]byte(body))
 	return m.Sum(nil)
+}
+
+// IsWorker reports whether a request has the token of a wake, and is one that needs no
+// other token: an acknowledgement, a callback or a release.
+func (d *Dispatcher) IsWorker(r *http.Request) bool {
+	rest, ok := strings.CutPrefix(r.URL.Path, root+"/subscriptions/")
+	id, action, _ := strings.Cut(rest, "/")
+	if !ok || r.Method != http.MethodPost || action != "ack" && action != "callback" && action != "release" {
+		return false
+	}
+	token, err := bearer(r)
+	if err != nil {
+		return false
+	}
+	_, err = d.checkToken(id, token)
+	return err == nil
 }

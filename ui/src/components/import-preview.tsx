@@ -1,4 +1,4 @@
-import type { ImportPreview, PreviewedSession, Skipped } from "@/data/upload";
+import type { ImportPreview, LineError, PreviewedSession } from "@tapedeck/client";
 import { date, plural, timeOfDay } from "./format";
 
 /** The preview of an import. */
@@ -76,7 +76,7 @@ export function whenOf({ first_at, last_at }: PreviewedSession): string {
 const maxLines = 50;
 
 /** The skipped lines of a file, with the reasons. */
-export function SkippedLines({ lines = [] }: { lines?: Skipped[] }) {
+export function SkippedLines({ lines = [] }: { lines?: LineError[] }) {
   if (lines.length === 0) return null;
   return (
     <details className="text-[13px]" open={lines.length <= 5}>

@@ -1,5 +1,5 @@
+import type { Json } from "@tapedeck/client";
 import { useState } from "react";
-import type { Json } from "@/fold/types";
 import type { Language } from "./code/language";
 import { useColouredText } from "./code/use-colours";
 import { short } from "./format";

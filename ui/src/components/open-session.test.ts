@@ -1,12 +1,11 @@
+import type { ReplayIndex } from "@tapedeck/client";
 import { expect, it } from "vitest";
-import type { ReplayIndex } from "@/fold/types";
 import { type OpenSession, placesOf } from "./open-session";
 
 const gone: string[] = [];
-const first = Date.parse("2026-01-05T12:00:00.000Z");
 const tape: OpenSession = {
   index: {
-    first_at: "2026-01-05T12:00:00.000Z",
+    axis: "time",
     duration_ms: 3_700_000,
     invocations: [
       { invocation: "i1", first: 1, title: "Say hello" },
@@ -15,7 +14,7 @@ const tape: OpenSession = {
   } as unknown as ReplayIndex,
   head: 500,
   seek: (at) => gone.push(`at ${at}`),
-  seekTime: (ms) => gone.push(`${(ms - first) / 1000} s`),
+  seekPosition: (ms) => gone.push(`${ms / 1000} s`),
 };
 
 it.each([

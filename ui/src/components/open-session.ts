@@ -1,5 +1,5 @@
+import type { ReplayIndex } from "@tapedeck/client";
 import { useEffect } from "react";
-import type { ReplayIndex } from "@/fold/types";
 import { clock } from "./format";
 
 /** The open session, for the palette. */
@@ -7,7 +7,7 @@ export interface OpenSession {
   index: ReplayIndex | undefined;
   head: number;
   seek: (at: number) => void;
-  seekTime: (ms: number) => void;
+  seekPosition: (ms: number) => void;
 }
 
 let open: OpenSession | undefined;
@@ -68,15 +68,14 @@ function offsetPlace(n: number | undefined, { head, seek }: OpenSession): Place 
   };
 }
 
-function timePlace(s: number | undefined, { index, seekTime }: OpenSession): Place | undefined {
-  const first = Date.parse(index?.first_at ?? "");
+function timePlace(s: number | undefined, { index, seekPosition }: OpenSession): Place | undefined {
   const length = index?.duration_ms ?? 0;
-  if (s === undefined || Number.isNaN(first) || s * 1000 > length) return undefined;
+  if (s === undefined || index?.axis !== "time" || s * 1000 > length) return undefined;
   return {
     key: "time",
     name: clock(s * 1000, !Number.isInteger(s)),
     hint: `of ${clock(length)}`,
-    go: () => seekTime(first + s * 1000),
+    go: () => seekPosition(s * 1000),
   };
 }
 

@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { Command } from "cmdk";
 import { useEffect, useRef, useState } from "react";
-import { api } from "@/data/api";
+import { api } from "@/client";
 import { hasKey, press } from "@/hooks/keys";
 import { useSettled } from "@/hooks/tick";
 import { keyGroups } from "./keys-list";

@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { api } from "@/data/api";
+import { api } from "@/client";
 
 import { ErrorBox } from "./ui";
 

@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
-import { api } from "@/data/api";
+import { api } from "@/client";
 import { useSettled } from "@/hooks/tick";
 import type { ListSearch } from "@/router/search";
 import { listStatuses, statusLabel } from "./status";

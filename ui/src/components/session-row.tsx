@@ -1,10 +1,18 @@
 import { Link } from "@tanstack/react-router";
+import type { ReplayIndex } from "@tapedeck/client";
 import type { SessionListRow } from "@/hooks/sessions";
 import { useNow } from "@/hooks/tick";
 import { clock, plural, timeOfDay } from "./format";
 import { Icon } from "./icons";
-import { Spark } from "./spark";
+import { Spark, useRowIndex } from "./spark";
 import { StatusChip } from "./status";
+
+/** The length of a recording. While a run is open, it grows. "–": its events have no times of their own. */
+export function lengthText(index: ReplayIndex, now: number): string {
+  const since = index.open_runs?.length ? now - Date.parse(index.last_at ?? "") : 0;
+  const length = index.duration_ms + Math.max(0, since || 0);
+  return length === 0 ? "–" : clock(length);
+}
 
 interface Props {
   row: SessionListRow;
@@ -18,7 +26,7 @@ interface Props {
 export function SessionRow({ row: { session: s, depth }, selected, marked, onMark, still }: Props) {
   const live = s.status === "running";
   const now = useNow(1000, live);
-  const ends = live ? now : Date.parse(s.updated_at);
+  const index = useRowIndex(s.id, live, still);
   return (
     <div
       data-session={s.id}
@@ -45,13 +53,13 @@ export function SessionRow({ row: { session: s, depth }, selected, marked, onMar
         {timeOfDay(s.created_at)}
       </span>
       <span className="hidden w-16 text-right text-[13px] tabular-nums sm:block">
-        {clock(ends - Date.parse(s.created_at))}
+        {index && lengthText(index, now)}
       </span>
       <span className="hidden w-24 text-right text-[13px] text-muted tabular-nums md:block">
         {plural(s.head, "event")}
       </span>
       <span className="hidden w-44 md:block">
-        <Spark id={s.id} live={live} wanted={still} />
+        <Spark index={index} />
       </span>
     </div>
   );

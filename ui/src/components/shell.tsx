@@ -1,5 +1,6 @@
 import { Link, Outlet } from "@tanstack/react-router";
-import { lazy, Suspense, useEffect, useState } from "react";
+import { Suspense, useEffect, useState } from "react";
+import { lazyPart } from "@/components/lazy-part";
 import { useKeys } from "@/hooks/keys";
 import { useOnline } from "@/hooks/online";
 import { toggleTheme, useTheme } from "@/hooks/theme";
@@ -9,7 +10,7 @@ import { openSession } from "./open-session";
 import type { PaletteMode } from "./palette";
 import { IconButton } from "./ui";
 
-const Palette = lazy(() => import("./palette"));
+const Palette = lazyPart(() => import("./palette"));
 
 /** The frame of every page. */
 export function Shell() {

@@ -1,20 +1,24 @@
 import { useQuery } from "@tanstack/react-query";
+import type { ReplayIndex } from "@tapedeck/client";
 import { useEffect, useRef } from "react";
-import { api } from "@/data/api";
-import type { ReplayIndex } from "@/fold/types";
+import { api } from "@/client";
 import { useTheme } from "@/hooks/theme";
 import { plural } from "./format";
 
-/** A sparkline of a session's activity: bars for events, red for errors. */
-export function Spark({ id, live, wanted }: { id: string; live: boolean; wanted: boolean }) {
-  const { data } = useQuery({
+/** The replay index of a session in a list. */
+export function useRowIndex(id: string, live: boolean, wanted: boolean): ReplayIndex | undefined {
+  return useQuery({
     queryKey: ["spark", id, live],
     queryFn: ({ signal }) => api.replayIndex(id, { signal }),
     enabled: wanted,
     staleTime: live ? 10_000 : Number.POSITIVE_INFINITY,
     refetchInterval: live ? 15_000 : false,
     retry: false,
-  });
+  }).data;
+}
+
+/** A sparkline of a session's activity: bars for events, red for errors. */
+export function Spark({ index: data }: { index: ReplayIndex | undefined }) {
   const theme = useTheme();
   const ref = useRef<HTMLCanvasElement>(null);
   // biome-ignore lint/correctness/useExhaustiveDependencies: the colours are read from the theme
@@ -35,7 +39,8 @@ function paint(canvas: HTMLCanvasElement, index: ReplayIndex): void {
   if (!g) return;
   const { width, height, ctx, colour } = g;
   const columns = Math.floor(width / 3);
-  const sums = spread(index.density?.counts ?? [], columns);
+  const timed = index.axis === "time";
+  const sums = timed ? spread(index.density?.counts ?? [], columns) : new Array<number>(columns).fill(1);
   const peak = Math.max(1, ...sums);
   ctx.fillStyle = colour("--strong");
   sums.forEach((n, i) => {
@@ -43,10 +48,10 @@ function paint(canvas: HTMLCanvasElement, index: ReplayIndex): void {
     ctx.fillRect(i * 3, height - h, 2, h);
   });
   ctx.fillStyle = colour("--bad");
-  const first = Date.parse(index.first_at ?? "");
   for (const m of index.markers ?? []) {
     if (m.kind !== "error") continue;
-    const x = ((Date.parse(m.at) - first) / Math.max(1, index.duration_ms)) * (columns - 1);
+    const part = timed ? m.position_ms / index.duration_ms : m.offset / Math.max(1, index.at);
+    const x = part * (columns - 1);
     ctx.fillRect(Math.floor(x) * 3, 0, 2, 4);
   }
 }

@@ -1,5 +1,5 @@
+import type { Deck, DeckState } from "@tapedeck/client/player";
 import { useEffect, useRef } from "react";
-import type { Deck, DeckState } from "@/data/deck";
 import type { SessionSearch } from "@/router/search";
 
 /** Whether the browser is on the page of a session, and not already navigating to another page. */

@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
-import { api } from "@/data/api";
-import type { ReplayIndex } from "@/fold/types";
+import type { ReplayIndex } from "@tapedeck/client";
+import { api } from "@/client";
 
 /** A fork adds no event to the log of its parent, so the tree is requested regularly. */
 const refreshMs = 15_000;

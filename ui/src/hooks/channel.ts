@@ -1,6 +1,5 @@
+import { type ChannelBounds, ChannelLog, type Deck } from "@tapedeck/client/player";
 import { useEffect, useMemo, useReducer, useState } from "react";
-import { type ChannelBounds, ChannelLog } from "@/data/channel";
-import type { Deck } from "@/data/deck";
 import { useSource } from "./source";
 
 /** The events of a channel before the playhead. */

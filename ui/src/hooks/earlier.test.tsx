@@ -1,8 +1,9 @@
 // @vitest-environment jsdom
+
+import type { Snapshot } from "@tapedeck/client";
 import { cleanup, fireEvent, render, screen } from "@testing-library/react";
 import { afterEach, expect, it, vi } from "vitest";
 import { EarlierMessages } from "@/components/conversation/list";
-import type { Snapshot } from "@/fold/types";
 import { useEarlier } from "./earlier";
 
 afterEach(() => {

@@ -1,6 +1,6 @@
+import type { Snapshot } from "@tapedeck/client";
 import { useCallback, useState } from "react";
-import { api } from "@/data/api";
-import type { Snapshot } from "@/fold/types";
+import { api } from "@/client";
 
 type Parts = Pick<Snapshot, "messages" | "tool_calls" | "runs">;
 interface Loaded extends Parts {

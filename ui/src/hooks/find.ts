@@ -1,8 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
+import type { SearchHit } from "@tapedeck/client";
+import { completeAt, find, lineage } from "@tapedeck/client/player";
 import { useCallback, useEffect, useRef, useState } from "react";
 import type { Row } from "@/components/conversation/rows";
-import { completeAt, find, lineage } from "@/data/find";
-import type { SearchHit } from "@/fold/types";
 import { useKeys } from "./keys";
 import { type Source, useSource } from "./source";
 import { useSettled } from "./tick";

@@ -1,5 +1,6 @@
+import type { Imported, ImportPreview } from "@tapedeck/client";
 import { useCallback, useEffect, useRef, useState } from "react";
-import { type Imported, type ImportPreview, importFile, previewImport } from "@/data/upload";
+import { client } from "@/client";
 
 export interface Import {
   file?: File;
@@ -33,8 +34,8 @@ export function useImport() {
         onProgress: (share: number) => update({ ...base, busy: { action, share } }),
       };
       try {
-        if (action === "preview") update({ ...base, preview: await previewImport(file, o) });
-        else update({ ...base, done: await importFile(file, o) });
+        if (action === "preview") update({ ...base, preview: await client.previewImport(file, o) });
+        else update({ ...base, done: await client.importFile(file, o) });
       } catch (error) {
         update({ ...base, error });
       }

@@ -1,8 +1,7 @@
+import { Announcer, type Cursor, People, type Person, userOf } from "@tapedeck/client";
+import type { Deck, DeckState } from "@tapedeck/client/player";
 import { useEffect, useMemo, useRef, useState } from "react";
-import { Announcer } from "@/data/announcer";
-import { api } from "@/data/api";
-import type { Deck, DeckState } from "@/data/deck";
-import { type Cursor, People, type Person, userOf } from "@/data/people";
+import { api } from "@/client";
 import { useChannel } from "./channel";
 import { remembered } from "./remembered";
 

@@ -1,7 +1,6 @@
 import { useInfiniteQuery, useQueries } from "@tanstack/react-query";
+import type { Envelope, EventsPage } from "@tapedeck/client";
 import { useMemo, useRef } from "react";
-import type { EventsPage } from "@/data/api";
-import type { Event } from "@/fold/types";
 import { useSource } from "./source";
 import { useThrottled } from "./tick";
 
@@ -46,7 +45,7 @@ function useByOffset(id: string, head: number, range: { first: number; last: num
       };
     }),
   });
-  const known = useRef(new Map<number, Event>());
+  const known = useRef(new Map<number, Envelope>());
   const error = results.find((r) => r.isError)?.error ?? null;
   for (const r of results) for (const e of r.data?.events ?? []) known.current.set(e.offset, e);
   if (known.current.size > 20 * pageSize) {
@@ -89,7 +88,7 @@ function useFiltered(id: string, head: number, filter: RawFilter, wanted: boolea
 }
 
 /** The events that match. The server adds events of the channel session to every answer, so filter again. */
-export function matching(events: Event[], { channel, q }: RawFilter): Event[] {
+export function matching(events: Envelope[], { channel, q }: RawFilter): Envelope[] {
   const channels = channel?.split(",");
   const text = q?.toLowerCase();
   return events

@@ -1,8 +1,8 @@
+import type { ReplayIndex } from "@tapedeck/client";
+import type { Deck } from "@tapedeck/client/player";
 import { useCallback, useMemo, useState } from "react";
 import { isFolded, marksOf, type Parts, type Row, rowsOf } from "@/components/conversation/rows";
 import { hiddenBy, onlyThread } from "@/components/session/part";
-import type { Deck } from "@/data/deck";
-import type { ReplayIndex } from "@/fold/types";
 import { useKeys } from "./keys";
 import { useToggled } from "./toggled";
 

@@ -1,7 +1,8 @@
+import type { Marker } from "@tapedeck/client";
+import type { Deck, DeckState } from "@tapedeck/client/player";
 import { useRef } from "react";
+import { smallStep } from "@/components/transport/axis";
 import { speeds } from "@/components/transport/speed";
-import type { Deck, DeckState } from "@/data/deck";
-import type { Marker } from "@/fold/types";
 import { type Keys, useKeys } from "./keys";
 
 /** The markers that [ and ] go to: no tool calls, plans or instances. */
@@ -10,17 +11,17 @@ const isKind = (kind: string) => (m: Marker) => m.kind === kind;
 
 /** The shortcuts for playback. */
 export function usePlaybackKeys(deck: Deck, state: DeckState): void {
-  const first = Date.parse(state.index?.first_at ?? "");
-  const length = state.index?.duration_ms ?? 0;
-  const by = (ms: number) => () => deck.seekTime(Math.max(first, state.timeMs + ms));
+  const { position, length } = state;
+  const by = (n: number) => () => deck.seekPosition(position + n);
+  const small = smallStep(state.axis);
   const speed = (n: number) => () => {
     const i = speeds.indexOf(state.speed);
     deck.setSpeed(speeds[Math.max(0, Math.min(speeds.length - 1, i + n))] ?? 1);
   };
   const keys: Keys = {
     " ": deck.toggle,
-    ArrowLeft: by(-5_000),
-    ArrowRight: by(5_000),
+    ArrowLeft: by(-small),
+    ArrowRight: by(small),
     "Shift+ArrowLeft": by(-length / 10),
     "Shift+ArrowRight": by(length / 10),
     ",": () => deck.step(-1, "item"),
@@ -43,7 +44,7 @@ export function usePlaybackKeys(deck: Deck, state: DeckState): void {
     "=": () => deck.setSpeed(1),
     i: () => deck.setSkipIdle(!state.skipIdle),
   };
-  for (let n = 0; n < 10; n++) keys[String(n)] = () => deck.seekTime(first + (length * n) / 10);
+  for (let n = 0; n < 10; n++) keys[String(n)] = () => deck.seekPosition((length * n) / 10);
   useKeys(keys);
 }
 

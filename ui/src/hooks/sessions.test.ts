@@ -1,5 +1,5 @@
+import type { SessionEntry } from "@tapedeck/client";
 import { expect, it } from "vitest";
-import type { SessionEntry } from "@/fold/types";
 import { asTree, join } from "./sessions";
 
 const s = (id: string, more: Partial<SessionEntry> = {}): SessionEntry => ({

@@ -1,7 +1,7 @@
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import type { SessionEntry } from "@tapedeck/client";
 import { useMemo } from "react";
-import { api } from "@/data/api";
-import type { SessionEntry } from "@/fold/types";
+import { api } from "@/client";
 import type { ListSearch } from "@/router/search";
 
 /** How often the first page is requested again, to keep the rows up to date. */
@@ -9,19 +9,21 @@ const refreshMs = 3_000;
 
 /**
  * The sessions that match a filter, newest first, page by page. New sessions of the
- * first page are put before the loaded ones.
+ * first page are put before the loaded ones. With summaries, each has the times of its
+ * conversation.
  */
-export function useSessions(filter: ListSearch) {
+export function useSessions(filter: ListSearch, withSummary = false) {
+  const summary = withSummary || undefined;
   const pages = useInfiniteQuery({
-    queryKey: ["sessions", filter],
-    queryFn: ({ pageParam, signal }) => api.sessions({ ...filter, cursor: pageParam, limit: 100 }, { signal }),
+    queryKey: ["sessions", filter, withSummary],
+    queryFn: ({ pageParam, signal }) => api.sessions({ ...filter, summary, cursor: pageParam, limit: 100 }, { signal }),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (last) => last.next,
     staleTime: Number.POSITIVE_INFINITY,
   });
   const fresh = useQuery({
-    queryKey: ["sessions-fresh", filter],
-    queryFn: ({ signal }) => api.sessions({ ...filter, limit: 100 }, { signal }),
+    queryKey: ["sessions-fresh", filter, withSummary],
+    queryFn: ({ signal }) => api.sessions({ ...filter, summary, limit: 100 }, { signal }),
     refetchInterval: refreshMs,
     enabled: pages.isSuccess,
   });

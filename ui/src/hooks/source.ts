@@ -1,5 +1,5 @@
 import { createContext, useContext } from "react";
-import { api } from "@/data/api";
+import { api } from "@/client";
 
 /** The data source of the components other than the player: the server or, in a recording, the page itself. */
 export interface Source extends Pick<typeof api, "session" | "events" | "summary" | "search"> {

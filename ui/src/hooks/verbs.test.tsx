@@ -1,9 +1,9 @@
 // @vitest-environment jsdom
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import type { Marker, ReplayIndex } from "@tapedeck/client";
 import { act, cleanup, renderHook, waitFor } from "@testing-library/react";
 import type { ReactNode } from "react";
 import { afterEach, expect, it, vi } from "vitest";
-import type { Marker, ReplayIndex } from "@/fold/types";
 import { useVerbs } from "./verbs";
 
 afterEach(() => {

@@ -1,8 +1,8 @@
 import { useMutation } from "@tanstack/react-query";
+import type { ReplayIndex } from "@tapedeck/client";
 import { useCallback } from "react";
+import { api } from "@/client";
 import { undoesOf } from "@/components/conversation/rows";
-import { api } from "@/data/api";
-import type { ReplayIndex } from "@/fold/types";
 import { copyText } from "./clipboard";
 
 /** The actions of the session page that need no dialog. */

@@ -1,13 +1,13 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
+import type { Diff, DiffSession } from "@tapedeck/client";
 import { useEffect, useState } from "react";
+import { api } from "@/client";
 import { PlayBoth } from "@/components/compare/play-both";
 import { StateChanges, TotalsTable } from "@/components/compare/totals-table";
 import { CompareTurn } from "@/components/compare/turn";
 import { plural } from "@/components/format";
 import { Button, ErrorBox, Loading, Notice } from "@/components/ui";
-import { api } from "@/data/api";
-import type { Diff, DiffSession } from "@/data/diff";
 
 const route = getRouteApi("/compare");
 

@@ -1,9 +1,9 @@
 import { Link } from "@tanstack/react-router";
+import type { Imported } from "@tapedeck/client";
 import { type DragEvent, useEffect, useState } from "react";
 import { plural } from "@/components/format";
 import { PreviewTable, SkippedLines } from "@/components/import-preview";
 import { Button, ErrorBox, field, Spinner } from "@/components/ui";
-import type { Imported } from "@/data/upload";
 import { type Import, useImport } from "@/hooks/import";
 
 const formats: [format: string, name: string][] = [

@@ -1,6 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
+import type { Permission } from "@tapedeck/client";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { api } from "@/client";
 import { BranchPoints } from "@/components/branches/switcher";
 import { usePlacedBranchPoints } from "@/components/branches/use-branch-points";
 import { Conversation } from "@/components/conversation/list";
@@ -23,8 +25,6 @@ import { isWide, ViewTabs } from "@/components/session/view-tabs";
 import { TerminalTab } from "@/components/terminal/tab";
 import { Transport } from "@/components/transport/transport";
 import { ErrorBox, Loading, Notice } from "@/components/ui";
-import { api } from "@/data/api";
-import type { Permission } from "@/fold/types";
 import { isAddressOf, useAtInUrl } from "@/hooks/at-in-url";
 import { useDeck } from "@/hooks/deck";
 import { useEarlier, withEarlier } from "@/hooks/earlier";
@@ -32,6 +32,7 @@ import { useFind, useFindKeys } from "@/hooks/find";
 import { useIdleCut } from "@/hooks/idle-cut";
 import { useKeys } from "@/hooks/keys";
 import { usePresence } from "@/hooks/people";
+import { usePositionText } from "@/hooks/position-text";
 import { useRows, useSelection } from "@/hooks/rows";
 import { useGoKeys, usePlaybackKeys } from "@/hooks/session-keys";
 import { useThrottled } from "@/hooks/tick";
@@ -73,7 +74,7 @@ function Session({ id }: { id: string }) {
   const [panelOpen, setPanelOpen] = useState(() => isWide() || (search.panel !== undefined && !search.pane));
   const [zen, setZen] = useZen();
   const [cut, setCut] = useIdleCut(index);
-  const epoch = Date.parse(index?.first_at ?? "") || state.timeMs;
+  const positionText = usePositionText(deck, state);
 
   const set = useCallback(
     (s: Partial<SessionSearch>, replace = true) => {
@@ -114,7 +115,8 @@ function Session({ id }: { id: string }) {
       onCompare: (m) => void navigate({ to: "/compare", search: { a: id, at_a: m.offset, b: id } }),
       onFork: (offset) => setDialog({ kind: "fork", at: offset }),
       onLink: link,
-      onSeek: (offset) => deck.seek(offset),
+      onSeek: deck.seek,
+      onPlay: deck.playFrom,
       onUndo: () => undoMutate(undefined),
       onAnswer: answer,
     }),
@@ -130,7 +132,7 @@ function Session({ id }: { id: string }) {
   });
   usePlaybackKeys(deck, state);
   useFindKeys(find, shown);
-  useOpenSession({ index, head: state.head, seek: deck.seek, seekTime: deck.seekTime });
+  useOpenSession({ index, head: state.head, seek: deck.seek, seekPosition: deck.seekPosition });
   useKeys({
     o: () => chosen && set({ view: "events" }),
     y: () => link(at),
@@ -213,7 +215,7 @@ function Session({ id }: { id: string }) {
               <BranchPoints value={placed}>
                 <Conversation
                   rows={rows}
-                  epoch={epoch}
+                  positionText={positionText}
                   actions={actions}
                   newest={live && !closed ? newest : undefined}
                   selected={selected}
@@ -231,6 +233,7 @@ function Session({ id }: { id: string }) {
               thread={thread ?? "main"}
               session={view.session}
               run={run}
+              inputs={view.inputs}
               asks={asks}
               live={live}
               onLive={deck.goLive}
@@ -243,7 +246,7 @@ function Session({ id }: { id: string }) {
             head={state.head}
             at={at}
             live={live}
-            epoch={epoch}
+            positionText={positionText}
             filter={{ channel: search.channel, type: search.type, q: search.q }}
             onFilter={(f) => set({ channel: f.channel, type: f.type, q: f.q })}
             onSeek={deck.seek}
@@ -289,7 +292,7 @@ function Session({ id }: { id: string }) {
           <Panels
             id={id}
             view={{ ...parts, threads: view.threads }}
-            epoch={epoch}
+            positionText={positionText}
             head={state.head}
             panel={panel}
             onPanel={(p: Panel) => set({ panel: p === "tools" ? undefined : p })}

@@ -1,7 +1,8 @@
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { lazy, type ReactNode, Suspense, useEffect, useMemo, useRef, useState } from "react";
+import { type ReactNode, Suspense, useEffect, useMemo, useRef, useState } from "react";
 import { day, plural } from "@/components/format";
+import { lazyPart } from "@/components/lazy-part";
 import { SearchHits } from "@/components/search-hits";
 import { SessionFilters } from "@/components/session-filters";
 import { SessionRow } from "@/components/session-row";
@@ -10,7 +11,7 @@ import { useKeys } from "@/hooks/keys";
 import { asTree, useSessions } from "@/hooks/sessions";
 
 const route = getRouteApi("/");
-const TimeView = lazy(() => import("@/components/time/time-view"));
+const TimeView = lazyPart(() => import("@/components/time/time-view"));
 const rowHeight = 52;
 const headingHeight = 38;
 
@@ -24,7 +25,7 @@ const toSearch = () => {
 export function SessionsPage() {
   const { view, t0, t1, ...filter } = route.useSearch();
   const navigate = route.useNavigate();
-  const list = useSessions(filter);
+  const list = useSessions(filter, view === "time");
   const { rows } = list;
   const [marked, setMarked] = useState<string[]>([]);
   const range = t0 === undefined || t1 === undefined ? undefined : { from: t0, to: t1 };

@@ -1,7 +1,7 @@
-import { date, dollars, plural, short, timeOfDay } from "@/components/format";
+import type { SessionInfo } from "@tapedeck/client";
+import { date, dollars, duration, plural, short, timeOfDay } from "@/components/format";
 import { StatusChip } from "@/components/status";
 import { IconButton } from "@/components/ui";
-import type { SessionInfo } from "@/fold/types";
 import { toggleTheme, useTheme } from "@/hooks/theme";
 import type { About } from "./tape";
 
@@ -15,7 +15,7 @@ interface Props {
 /** The title, time and range of the recording, and its totals. */
 export function Header({ about, info, atEnd, onHelp }: Props) {
   const theme = useTheme();
-  const { tokens, cost_usd } = about.summary;
+  const { axis, recording_ms, tokens, cost_usd } = about.summary;
   return (
     <header className="flex min-h-12 flex-wrap items-center gap-x-3 gap-y-1 border-b border-line bg-panel px-4 py-1.5">
       <div className="min-w-0">
@@ -37,6 +37,11 @@ export function Header({ about, info, atEnd, onHelp }: Props) {
       <StatusChip status={info.status} />
       {!atEnd && <span className="text-xs text-muted">at this moment</span>}
       <div className="ml-auto flex items-center gap-1 text-[13px] text-muted tabular-nums">
+        {axis === "time" && (
+          <span className="mr-2" title="Length of the recording: without the time between runs">
+            {duration(recording_ms)}
+          </span>
+        )}
         {tokens.total > 0 && (
           <span className="mr-2" title="Total tokens and cost">
             {short(tokens.total)} tokens

@@ -15,6 +15,7 @@ import { useDeck } from "@/hooks/deck";
 import { useFind, useFindKeys } from "@/hooks/find";
 import { useIdleCut } from "@/hooks/idle-cut";
 import { useKeys } from "@/hooks/keys";
+import { usePositionText } from "@/hooks/position-text";
 import type { RawFilter } from "@/hooks/raw-events";
 import { useRows, useSelection } from "@/hooks/rows";
 import { useGoKeys, usePlaybackKeys } from "@/hooks/session-keys";
@@ -73,14 +74,14 @@ function Player({ tape }: { tape: Tape }) {
   const [filter, setFilter] = useState<RawFilter>({});
   const [help, setHelp] = useState(false);
   const [cut, setCut] = useIdleCut(about.index);
-  const epoch = Date.parse(about.index.first_at ?? "") || state.timeMs;
+  const positionText = usePositionText(deck, state);
   const { parts, rows, hidden } = useRows({ deck, view, index: about.index, at, thread });
   const { selected, select, open, toggle, chosen, show: showRow } = useSelection(rows);
   const { seeking } = state;
   const find = useFind({ id, head: state.head, thread, rows, seeking, onSeek: deck.seek, onRow: showRow });
   const lines = useRef<HTMLDivElement>(null);
   useFindMarks(lines, find.open ? find.q : undefined, chosen?.offset);
-  const actions = useMemo<RowActions>(() => ({ onSeek: deck.seek, onUndo: () => {} }), [deck]);
+  const actions = useMemo<RowActions>(() => ({ onSeek: deck.seek, onPlay: deck.playFrom, onUndo: () => {} }), [deck]);
 
   useGoKeys({ c: () => show("conversation"), e: () => show("events") });
   usePlaybackKeys(deck, state);
@@ -126,7 +127,7 @@ function Player({ tape }: { tape: Tape }) {
               ) : (
                 <Conversation
                   rows={rows}
-                  epoch={epoch}
+                  positionText={positionText}
                   actions={actions}
                   selected={selected}
                   onSelect={select}
@@ -144,7 +145,7 @@ function Player({ tape }: { tape: Tape }) {
               head={state.head}
               at={at}
               live={false}
-              epoch={epoch}
+              positionText={positionText}
               filter={filter}
               onFilter={setFilter}
               onSeek={deck.seek}
@@ -155,7 +156,7 @@ function Player({ tape }: { tape: Tape }) {
             <Panels
               id={id}
               view={{ ...parts, threads: view.threads }}
-              epoch={epoch}
+              positionText={positionText}
               head={state.head}
               panel={panel}
               onPanel={setPanel}

@@ -1,11 +1,11 @@
+import type { Envelope } from "@tapedeck/client";
+import { asQuery, completeAt, find, lineage } from "@tapedeck/client/player";
+import { rewound, turns } from "@tapedeck/client/testing";
 import { expect, it, test } from "vitest";
-import { rewound, turns } from "../data/fake";
-import { asQuery, completeAt, find, lineage } from "../data/find";
-import type { Event } from "../fold/types";
 import { searchIn, searchItems } from "./search";
 import { type About, sourceOf } from "./tape";
 
-const at = (offset: number, type: string, data: Event["data"]): Event => ({
+const at = (offset: number, type: string, data: Envelope["data"]): Envelope => ({
   offset,
   type,
   channel: "chunks",

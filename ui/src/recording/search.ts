@@ -1,8 +1,8 @@
 // The search of the server's index, for one session that is in memory.
 
-import { termsIn, wordsPattern } from "@/data/find";
-import { Conversation } from "@/fold/conversation";
-import type { Event, SearchHit } from "@/fold/types";
+import type { Envelope, SearchHit } from "@tapedeck/client";
+import { Conversation } from "@tapedeck/client/fold";
+import { termsIn, wordsPattern } from "@tapedeck/client/player";
 
 /** A searchable message or tool call, at its first offset. */
 interface SearchItem {
@@ -14,7 +14,7 @@ interface SearchItem {
 }
 
 /** All searchable items, by offset, including reverted ones. */
-export function searchItems(events: Event[]): SearchItem[] {
+export function searchItems(events: Envelope[]): SearchItem[] {
   const c = new Conversation().keep();
   for (const e of events) c.apply(e);
   const { messages, tool_calls } = c.snapshot();

@@ -1,8 +1,8 @@
 import { gzipSync } from "node:zlib";
+import type { Envelope } from "@tapedeck/client";
+import { Deck } from "@tapedeck/client/player";
+import { folded, texts, turns } from "@tapedeck/client/testing";
 import { expect, test } from "vitest";
-import { Deck } from "../data/deck";
-import { folded, texts, turns } from "../data/fake";
-import type { Event } from "../fold/types";
 import { type About, deckOptions, readTape, sourceOf } from "./tape";
 
 interface Part {
@@ -13,7 +13,7 @@ interface Part {
 }
 
 /** A page with the data that the server packs into it. */
-function page(events: Event[], about: Partial<About> = {}, perPart = 7) {
+function page(events: Envelope[], about: Partial<About> = {}, perPart = 7) {
   const parts: Part[] = [];
   const add = (kind: string, text: string) => {
     const part = { kind, textContent: gzipSync(text).toString("base64"), gone: false, remove: () => {} };
@@ -54,7 +54,7 @@ test("packed events are read in order, and their elements are removed", async ()
 });
 
 test("non-ASCII text and line breaks are preserved", async () => {
-  const said: Event = { ...events[0]!, data: { title: "Grüße \u2028 \u{1f4fc}\n</script><!--" } };
+  const said: Envelope = { ...events[0]!, data: { title: "Grüße \u2028 \u{1f4fc}\n</script><!--" } };
   expect((await read(page([said]))).events).toEqual([said]);
 });
 

@@ -1,7 +1,7 @@
 // Reads the data of a recording, which engine/exchange/encode_html.go writes into the page.
 
-import type { DeckOptions } from "@/data/deck";
-import type { Event, ReplayIndex, SessionEntry, Summary } from "@/fold/types";
+import type { Envelope, ReplayIndex, SessionEntry, Summary } from "@tapedeck/client";
+import type { DeckOptions } from "@tapedeck/client/player";
 import type { Source } from "@/hooks/source";
 import { searchIn, searchItems } from "./search";
 
@@ -20,7 +20,7 @@ export interface About {
 
 export interface Tape {
   about: About;
-  events: Event[]; // by offset, from 0
+  events: Envelope[]; // by offset, from 0
 }
 
 const version = 1;
@@ -34,7 +34,7 @@ export async function readTape(page: ParentNode, onPart: (done: number, all: num
   const about: About = JSON.parse(await unpack(last));
   if (about.tapedeck !== version)
     throw new Error(`this page does not support version ${about.tapedeck} of the recording format`);
-  const events: Event[] = [];
+  const events: Envelope[] = [];
   const parts = [...page.querySelectorAll('script[type="application/vnd.tapedeck.events"]')];
   for (const [i, part] of parts.entries()) {
     onPart(i, parts.length);
@@ -69,7 +69,7 @@ export function deckOptions({ about, events }: Tape): DeckOptions {
 }
 
 export function sourceOf({ about, events }: Tape): Source {
-  const fits = (e: Event, wanted: string | string[] | undefined, name: "channel" | "type") =>
+  const fits = (e: Envelope, wanted: string | string[] | undefined, name: "channel" | "type") =>
     !wanted || [wanted].flat().join(",").split(",").includes(e[name]);
   const withoutParent = { ...about.session, parent: undefined }; // the recording contains the inherited events
   let items: ReturnType<typeof searchItems> | undefined;
@@ -93,7 +93,7 @@ export function sourceOf({ about, events }: Tape): Source {
   };
 }
 
-function pageOf(events: Event[], from: number, limit: number) {
+function pageOf(events: Envelope[], from: number, limit: number) {
   const page = events.slice(from, from + limit);
   return { events: page, next: from + page.length, head: events.length, closed: true };
 }

@@ -64,7 +64,12 @@ func (p *player) status(width int) string {
 	case p.playing:
 		state = "▶ playing"
 	}
-	line := fmt.Sprintf("%s %s / %s", state, clock(p.position, p.duration()), clock(p.duration(), p.duration()))
+	line := state
+	if p.byEvents() {
+		line += fmt.Sprintf(" event %d of %d (they have no times)", p.event()+1, len(p.events))
+	} else {
+		line += fmt.Sprintf(" %s / %s", clock(p.position, p.duration()), clock(p.duration(), p.duration()))
+	}
 	more := []string{notCalled, p.offsets(), strconv.FormatFloat(p.speed, 'f', -1, 64) + "×"}
 	if p.skipIdle {
 		more = append(more, "idle skipped")

@@ -12,11 +12,15 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// tape returns a recording of these events.
+// tape returns a recording of these events, which are in one run.
 func tape(t *testing.T, events ...taped) *Recording {
 	t.Helper()
 	r := NewRecording(false, 100)
+	defer r.complete()
 	begin := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
+	if len(events) > 0 {
+		r.clock.Apply(&tapedeck.Event{Type: tapedeck.RunStarted, Invocation: "i", Time: begin.Add(time.Duration(events[0].at * float64(time.Second)))})
+	}
 	for i, e := range events {
 		at := begin.Add(time.Duration(e.at * float64(time.Second)))
 		if err := r.Add(&tapedeck.Event{Offset: int64(i), Type: e.typ, Time: at, Data: json.RawMessage(e.data)}); err != nil {
@@ -88,7 +92,8 @@ func TestPlayerKeepsTheTiming(t *testing.T) {
 	}
 }
 
-// Changes of the session before, between and after runs take no time.
+// Changes of the session before, between and after runs take no time, and the time
+// between runs is left out.
 func TestPlayerLeavesOutTheSessionsOwnTime(t *testing.T) {
 	r := NewRecording(false, 100)
 	begin := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
@@ -98,6 +103,7 @@ func TestPlayerLeavesOutTheSessionsOwnTime(t *testing.T) {
 		{Type: tapedeck.SessionRenamed, Channel: tapedeck.ChannelSession, Time: begin.Add(24 * time.Hour)},
 		{Type: tapedeck.TextMessageContent, Time: begin.Add(time.Second), Data: json.RawMessage(`{"messageId":"m","delta":"b"}`)},
 		{Type: tapedeck.SessionImported, Channel: tapedeck.ChannelSession, Time: begin.Add(999 * time.Hour)},
+		{Type: tapedeck.MessageAdded, Channel: tapedeck.ChannelChunks, Time: begin.Add(5 * time.Hour), Data: json.RawMessage(`{"message":{"id":"u","role":"user","content":"c"}}`)},
 	} {
 		e.Offset = int64(i)
 		if err := r.Add(&e); err != nil {
@@ -107,6 +113,25 @@ func TestPlayerLeavesOutTheSessionsOwnTime(t *testing.T) {
 	p := playing(r)
 	if p.duration() != time.Second || shownText(p) != "a" {
 		t.Errorf("%v long, begins with %q", p.duration(), shownText(p))
+	}
+}
+
+// Events without times of their own are played one by one.
+func TestPlayerWithoutTimes(t *testing.T) {
+	p := playing(tape(t, user(0, "a"), says(0, "b"), says(0.1, "c"), taped{0.1, tapedeck.RunFinished, `{}`}))
+	if p.duration() != 3*eventTakes || shownText(p) != "› a" || !strings.Contains(p.status(100), "event 1 of 4 (they have no times)") {
+		t.Errorf("%v long, begins with %q: %s", p.duration(), shownText(p), p.status(100))
+	}
+	p.advance(eventTakes)
+	if shownText(p) != "› a\nb" || !strings.Contains(p.status(100), "event 2 of 4") {
+		t.Errorf("then %q: %s", shownText(p), p.status(100))
+	}
+	p.press('5')
+	if shownText(p) != "› a\nb" {
+		t.Errorf("in the middle: %q", shownText(p))
+	}
+	if p.advance(time.Minute); !p.ended() {
+		t.Errorf("not ended at %v", p.position)
 	}
 }
 

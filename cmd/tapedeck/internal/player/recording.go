@@ -10,6 +10,7 @@ import (
 	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
 	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/transcript"
 	"github.com/tapedeck/tapedeck/payload"
+	"github.com/tapedeck/tapedeck/view"
 )
 
 // A mark is the kind of a place that users look for in a recording.
@@ -32,7 +33,7 @@ type Recording struct {
 
 	pen        terminal.Pen // writes to text
 	transcript *transcript.Transcript
-	begin      time.Time // of the first event of the conversation; zero until then
+	clock      view.Clock
 }
 
 // A playStep is the moment at which an event, or a delta joined into it, adds text.
@@ -58,32 +59,44 @@ func NewRecording(color bool, width int) *Recording {
 	return r
 }
 
-// Add adds the next event.
+// Add adds the next event. Its time is its position in the recording, see [view.Clock].
 func (r *Recording) Add(e *tapedeck.Event) error {
-	at := e.Time
-	switch {
-	case e.Channel == tapedeck.ChannelSession:
-		// A change of the session itself, such as a rename years later, takes no time.
-		at = r.begin
-	case r.begin.IsZero():
-		r.begin = e.Time
-	}
+	r.clock.Apply(e)
+	at := time.Duration(r.clock.DurationMS) * time.Millisecond
 	for _, part := range parts(e) {
 		if err := r.transcript.Print(&part.event); err != nil {
 			return err
 		}
-		r.step(at.Add(part.after))
+		r.step(at + part.after)
 	}
 	r.events = append(r.events, playEvent{offset: e.Offset, steps: len(r.steps), mark: markOf(e)})
 	return nil
 }
 
-func (r *Recording) step(at time.Time) {
-	s := playStep{at: at.Sub(r.begin), text: r.text.Len(), event: len(r.events)}
+func (r *Recording) step(at time.Duration) {
+	s := playStep{at: at, text: r.text.Len(), event: len(r.events)}
 	if n := len(r.steps); n > 0 {
-		s.at = max(s.at, r.steps[n-1].at) // the clocks of writers may differ
+		s.at = max(s.at, r.steps[n-1].at) // a delta that was joined may have arrived later
 	}
 	r.steps = append(r.steps, s)
+}
+
+// eventTakes is how long an event is shown if no event has a time of its own.
+const eventTakes = 200 * time.Millisecond
+
+// byEvents reports whether the player moves along the events, because they have no times
+// of their own.
+func (r *Recording) byEvents() bool { return r.clock.Axis == view.AxisEvents }
+
+// complete prepares the recording for a player. If the events have no times, each is shown
+// for the same time.
+func (r *Recording) complete() {
+	if !r.byEvents() {
+		return
+	}
+	for i := range r.steps {
+		r.steps[i].at = time.Duration(r.steps[i].event) * eventTakes
+	}
 }
 
 // duration returns how long the recording plays.

@@ -39,6 +39,7 @@ type Options struct {
 // Play plays a recording in a terminal until the user quits or ctx is done. It always
 // restores the terminal.
 func Play(ctx context.Context, in, out *os.File, r *Recording, o Options) error {
+	r.complete()
 	p := &player{Recording: r, playing: true, speed: o.Speed, skipIdle: o.SkipIdle}
 	if o.From > 0 {
 		p.toOffset(o.From)

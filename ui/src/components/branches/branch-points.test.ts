@@ -1,5 +1,5 @@
+import type { Branch, Marker, Message } from "@tapedeck/client";
 import { expect, it } from "vitest";
-import type { Branch, Marker, Message } from "@/fold/types";
 import type { Row } from "../conversation/rows";
 import { branchPointsOf, place } from "./branch-points";
 

@@ -1,4 +1,4 @@
-import type { Branch } from "@/fold/types";
+import type { Branch } from "@tapedeck/client";
 import type { Row } from "../conversation/rows";
 import { branchName } from "./tree";
 

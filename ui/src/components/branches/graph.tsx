@@ -1,7 +1,7 @@
 import { useNavigate } from "@tanstack/react-router";
 import { useVirtualizer } from "@tanstack/react-virtual";
+import type { Branch, ReplayIndex } from "@tapedeck/client";
 import { type KeyboardEvent, useEffect, useMemo, useRef, useState } from "react";
-import type { Branch, ReplayIndex } from "@/fold/types";
 import { useMedia } from "@/hooks/media";
 import { ForkDialog } from "../session/fork-dialog";
 import { Chosen } from "./chosen";

@@ -1,5 +1,5 @@
+import type { Branch, IndexedInvocation, ReplayIndex } from "@tapedeck/client";
 import { expect, it } from "vitest";
-import type { Branch, IndexedInvocation, ReplayIndex } from "@/fold/types";
 import { branchLanes, draw, type Spot } from "./layout";
 
 const none = new Set<number>();

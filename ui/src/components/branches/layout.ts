@@ -1,4 +1,4 @@
-import type { Branch, IndexedInvocation, ReplayIndex } from "@/fold/types";
+import type { Branch, IndexedInvocation, ReplayIndex } from "@tapedeck/client";
 import { treeOf } from "./tree";
 
 /** One invocation on a lane. */

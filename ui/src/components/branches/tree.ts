@@ -1,4 +1,4 @@
-import type { Branch } from "@/fold/types";
+import type { Branch } from "@tapedeck/client";
 
 /** The branches in tree order, each after its parent, with its depth. */
 export function treeOf(branches: Branch[]): { branch: Branch; depth: number }[] {

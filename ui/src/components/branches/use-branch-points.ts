@@ -1,6 +1,6 @@
 import { useNavigate } from "@tanstack/react-router";
+import type { ReplayIndex } from "@tapedeck/client";
 import { useCallback, useMemo } from "react";
-import type { ReplayIndex } from "@/fold/types";
 import { useBranches } from "@/hooks/branches";
 import type { Row } from "../conversation/rows";
 import { type Alternative, branchPointsOf, place } from "./branch-points";

@@ -1,7 +1,8 @@
 // @vitest-environment jsdom
+
+import type { ToolCall } from "@tapedeck/client";
 import { cleanup, render, screen } from "@testing-library/react";
 import { afterEach, expect, it } from "vitest";
-import type { ToolCall } from "@/fold/types";
 import { DiffLines } from "../conversation/edit-diff";
 import { outputLanguage } from "../conversation/tool";
 

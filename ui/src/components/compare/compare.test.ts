@@ -1,5 +1,5 @@
+import type { DiffItem, DiffTurn } from "@tapedeck/client";
 import { afterEach, expect, it, vi } from "vitest";
-import type { DiffItem, DiffTurn } from "@/data/diff";
 import { pairsOf } from "./pairs";
 import { stateDiff } from "./state-diff";
 import { totalsOf } from "./totals";
@@ -96,9 +96,11 @@ it("adds to the totals of a fork those of its parent before the fork", async () 
       tools: [{ name: "Bash", count: 1, failed: 0, duration_ms: 9 }],
     }),
   };
-  vi.stubGlobal("fetch", async (path: string) => {
-    if (!answers[path]) throw new Error(path);
-    return new Response(JSON.stringify(answers[path]));
+  vi.stubGlobal("fetch", async (url: string) => {
+    const { pathname, search } = new URL(url);
+    const answer = answers[pathname + search];
+    if (!answer) throw new Error(url);
+    return Response.json(answer);
   });
   expect(await totalsOf("f", 30)).toEqual({
     status: "failed",

@@ -1,5 +1,5 @@
+import type { Diff, DiffSide } from "@tapedeck/client";
 import { expect, it } from "vitest";
-import type { Diff, DiffSide } from "@/data/diff";
 import { lengthOf, skipIdle, stopsOf } from "./lockstep";
 
 const side = (offset: number): DiffSide => ({ offset, thread: "main", messages: [], tools: [] });

@@ -1,4 +1,4 @@
-import type { Diff } from "@/data/diff";
+import type { Diff } from "@tapedeck/client";
 
 /** The stops of a side: the offset at which the sides diverge, then the end of each turn. */
 export function stopsOf(diff: Diff, side: "a" | "b"): number[] {

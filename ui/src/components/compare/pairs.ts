@@ -1,4 +1,4 @@
-import type { DiffChange, DiffItem, DiffTurn } from "@/data/diff";
+import type { DiffChange, DiffItem, DiffTurn } from "@tapedeck/client";
 
 /** Two items that are shown side by side; one may be missing. */
 export interface Pair {

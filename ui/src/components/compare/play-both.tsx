@@ -1,6 +1,6 @@
+import type { Diff } from "@tapedeck/client";
+import { type Deck, type DeckState, eventsPerSecond, idleMs } from "@tapedeck/client/player";
 import { useEffect, useMemo, useState } from "react";
-import { type Deck, type DeckState, idleMs } from "@/data/deck";
-import type { Diff } from "@/data/diff";
 import { useDeck } from "@/hooks/deck";
 import { useKeys } from "@/hooks/keys";
 import { MiniConversation } from "../conversation/mini-conversation";
@@ -140,40 +140,45 @@ function useSide(diff: Diff, which: "a" | "b") {
   const stops = useMemo(() => stopsOf(diff, which), [diff, which]);
   const from = stops[0] as number;
   const [deck, state] = useDeck(id, Math.max(1, from));
-  const { index } = state;
+  const { index, axis } = state;
   // biome-ignore lint/correctness/useExhaustiveDependencies: when its index and events are loaded
-  const base = useMemo(() => timeOf(deck, state, from), [deck, index, state.seeking, from]);
+  const base = useMemo(() => timeOf(deck, state, from), [deck, index, axis, state.seeking, from]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: as above
-  const last = useMemo(() => timeOf(deck, state, end - 1), [deck, index, state.seeking, end]);
+  const last = useMemo(() => timeOf(deck, state, end - 1), [deck, index, axis, state.seeking, end]);
   const pace = useMemo<Pace>(() => {
-    const gaps = (index?.gaps ?? []).filter((g) => g.ms > idleMs);
+    const gaps = (index?.gaps ?? []).filter((g) => g.ms > idleMs && !g.skipped && axis === "time");
     return {
       length: Math.max(0, last - base),
-      gaps: gaps.map((g) => ({ from: Date.parse(g.from) - base, to: Date.parse(g.to) - base })),
+      gaps: gaps.map((g) => ({ from: g.position_ms - base, to: g.position_ms + g.ms - base })),
     };
-  }, [index, base, last]);
+  }, [index, axis, base, last]);
   const ready = state.entry !== undefined;
   const go = useMemo(
     () => (by: "turn" | "time", at: number) => {
       if (!ready) return; // its length is not known yet; it opens where the sides diverge
       if (by === "turn") deck.seek(stops[Math.min(at, stops.length - 1)] as number);
       else if (base + at >= last) deck.seek(end);
-      else deck.seekTime(base + at);
+      else if (axis === "time") deck.seekPosition(base + at);
+      else deck.seek(from + Math.floor(at / eventMs));
     },
-    [deck, ready, stops, base, last, end],
+    [deck, ready, axis, from, stops, base, last, end],
   );
   return { state, from, pace, go };
 }
 
-/** The time of an event. If the event is not loaded: the time at which its invocation starts or ends. */
-function timeOf(deck: Deck, { index, timeMs }: DeckState, offset: number): number {
+/** How long an event without times is shown, in milliseconds. */
+const eventMs = 1000 / eventsPerSecond;
+
+/**
+ * When an event is shown, in milliseconds. If the event is not loaded: when its
+ * invocation starts or ends.
+ */
+function timeOf(deck: Deck, { index, axis, position }: DeckState, offset: number): number {
+  if (axis === "events") return offset * eventMs;
   const event = deck.event(offset);
-  if (event) return Date.parse(event.timestamp);
-  const invocation = index?.invocations.findLast((i) => i.first <= offset);
-  const time = invocation && (invocation.first === offset ? invocation.started_at : invocation.ended_at);
-  return time
-    ? Date.parse(time)
-    : offset >= (index?.at ?? 0) - 1 && index?.last_at
-      ? Date.parse(index.last_at)
-      : timeMs;
+  if (event) return deck.positionOf(event) ?? position;
+  const i = index?.invocations.findLast((i) => i.first <= offset);
+  const timestamp = i && (i.first === offset ? i.started_at : i.ended_at);
+  const known = timestamp === undefined ? undefined : deck.positionOf({ offset, timestamp, channel: "agentState" });
+  return known ?? (offset >= (index?.at ?? 0) - 1 ? (index?.duration_ms ?? position) : position);
 }

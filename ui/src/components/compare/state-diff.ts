@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from "@/fold/types";
+import type { Json, JsonObject } from "@tapedeck/client";
 
 export interface StateChange {
   op: "added" | "removed" | "changed"; // in b

@@ -1,8 +1,8 @@
 // @vitest-environment jsdom
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import type { Diff } from "@tapedeck/client";
 import { cleanup, fireEvent, render, screen } from "@testing-library/react";
 import { afterEach, expect, it, vi } from "vitest";
-import type { Diff } from "@/data/diff";
 import { StateChanges } from "./totals-table";
 
 afterEach(() => {

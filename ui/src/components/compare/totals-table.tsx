@@ -1,7 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
-import { api } from "@/data/api";
-import type { Diff } from "@/data/diff";
-import type { Json } from "@/fold/types";
+import type { Diff, Json } from "@tapedeck/client";
+import { api } from "@/client";
 import { brief, dollars, duration, short } from "../format";
 import { StatusChip } from "../status";
 import { ErrorBox } from "../ui";

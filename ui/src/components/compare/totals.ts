@@ -1,5 +1,5 @@
-import { api, type CallOptions } from "@/data/api";
-import type { Summary } from "@/fold/types";
+import type { CallOptions, Summary } from "@tapedeck/client";
+import { api } from "@/client";
 
 /** The totals of a side, including its inherited events. */
 export interface Totals {

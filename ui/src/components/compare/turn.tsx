@@ -1,5 +1,5 @@
 import { Link } from "@tanstack/react-router";
-import type { DiffItem, DiffTurn } from "@/data/diff";
+import type { DiffItem, DiffTurn } from "@tapedeck/client";
 import { visible } from "../conversation/action";
 import { speakerOf } from "../conversation/message";
 import { duration } from "../format";

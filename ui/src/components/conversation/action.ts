@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from "@/fold/types";
+import type { Json, JsonObject } from "@tapedeck/client";
 
 /** The action that an agent asks permission for: the known members of the event. */
 export interface Action {

@@ -1,9 +1,9 @@
 // @vitest-environment jsdom
 import { readFileSync } from "node:fs";
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import type { Permission } from "@tapedeck/client";
 import { cleanup, fireEvent, render, screen, waitFor } from "@testing-library/react";
 import { afterEach, expect, it, vi } from "vitest";
-import type { Permission } from "@/fold/types";
 import { linesOfDiff, visible } from "./action";
 import { Ask } from "./ask";
 

@@ -1,6 +1,6 @@
 import { useMutation } from "@tanstack/react-query";
+import type { Permission, PermissionOption } from "@tapedeck/client";
 import { useMemo } from "react";
-import type { Permission, PermissionOption } from "@/fold/types";
 import { Button, ErrorBox } from "../ui";
 import { actionOf, visible } from "./action";
 import { AskAction } from "./ask-action";

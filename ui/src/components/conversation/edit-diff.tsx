@@ -1,5 +1,5 @@
+import type { ToolCall } from "@tapedeck/client";
 import { useMemo, useRef } from "react";
-import type { ToolCall } from "@/fold/types";
 import { type Language, languageOfFile } from "../code/language";
 import { useDiffColours } from "../code/use-diff-colours";
 

@@ -1,5 +1,6 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { useEffect, useLayoutEffect, useRef, useState } from "react";
+import type { PositionText } from "@/hooks/position-text";
 import { Switcher } from "../branches/switcher";
 import { Icon } from "../icons";
 import { ErrorBox } from "../ui";
@@ -8,8 +9,7 @@ import type { Row, RowActions } from "./rows";
 
 interface Props {
   rows: Row[];
-  /** The start of the session; times are shown relative to it. */
-  epoch: number;
+  positionText: PositionText;
   actions: RowActions;
   /** The offset of the marker that can be undone. */
   newest?: number;
@@ -112,7 +112,7 @@ export function Conversation(p: Props) {
                 <Switcher row={row.key} />
                 <RowView
                   row={row}
-                  epoch={p.epoch}
+                  positionText={p.positionText}
                   actions={p.actions}
                   newest={p.newest}
                   selected={row.key === p.selected}

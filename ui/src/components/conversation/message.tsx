@@ -1,11 +1,12 @@
-import { lazy, memo, Suspense } from "react";
-import { isObject } from "@/fold/read";
-import type { Message } from "@/fold/types";
+import type { Message } from "@tapedeck/client";
+import { isObject } from "@tapedeck/client/fold";
+import { memo, Suspense } from "react";
+import { lazyPart } from "@/components/lazy-part";
 import { brief, duration } from "../format";
 import { Icon } from "../icons";
 import { JsonView } from "../json";
 
-const Markdown = lazy(() => import("../markdown"));
+const Markdown = lazyPart(() => import("../markdown"));
 
 const roles: Record<string, string> = {
   user: "User",

@@ -1,8 +1,8 @@
 // @vitest-environment jsdom
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import type { Permission } from "@tapedeck/client";
 import { cleanup, fireEvent, render, screen, waitFor } from "@testing-library/react";
 import { afterEach, expect, it, vi } from "vitest";
-import type { Permission } from "@/fold/types";
 import { MiniConversation } from "./mini-conversation";
 import type { Parts, RowActions } from "./rows";
 

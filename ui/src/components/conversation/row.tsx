@@ -1,6 +1,7 @@
+import type { Marker, Run } from "@tapedeck/client";
 import { memo, type ReactNode, useCallback, useState } from "react";
-import type { Marker, Run } from "@/fold/types";
-import { clock, duration, short } from "../format";
+import type { PositionText } from "@/hooks/position-text";
+import { duration, short } from "../format";
 import { Icon } from "../icons";
 import { Button, IconButton } from "../ui";
 import { Ask } from "./ask";
@@ -10,7 +11,7 @@ import { ToolBody } from "./tool";
 
 interface Props {
   row: Row;
-  epoch: number;
+  positionText: PositionText;
   actions: RowActions;
   newest?: number;
   selected: boolean;
@@ -34,7 +35,7 @@ export const RowView = memo(function RowView(p: Props) {
 });
 
 function ItemRow(p: Props) {
-  const { row, epoch } = p;
+  const { row } = p;
   const began = itemOf(row)?.started_at;
   const [active, setActive] = useState(false);
   return (
@@ -50,7 +51,7 @@ function ItemRow(p: Props) {
       className={`group relative grid grid-cols-[3.5rem_1fr] gap-x-2 rounded-md border-l-2 py-1.5 pr-1 pl-2 ${p.selected ? "border-accent bg-accent-soft/40" : "border-transparent"}`}
     >
       <span className="pt-0.5 text-right text-xs text-muted tabular-nums">
-        {began ? clock(Date.parse(began) - epoch) : ""}
+        {began ? p.positionText({ offset: row.offset, timestamp: began }) : ""}
       </span>
       <div className="min-w-0">
         {row.kind === "message" && row.message.role !== "reasoning" && (
@@ -101,7 +102,7 @@ function Actions({ row, actions, selected, all }: Props & { all: boolean }) {
             className="size-7"
             label="Play from here"
             icon="play"
-            onClick={() => actions.onSeek(row.offset + 1)}
+            onClick={() => actions.onPlay(row.offset + 1)}
           />
           {actions.onLink && (
             <IconButton

@@ -1,5 +1,5 @@
+import type { Marker, Message, Run, ToolCall } from "@tapedeck/client";
 import { describe, expect, it } from "vitest";
-import type { Marker, Message, Run, ToolCall } from "@/fold/types";
 import { invocationOf, marksOf, rowsOf } from "./rows";
 
 const time = (s: number) => new Date(Date.UTC(2026, 0, 5, 12, 0, s)).toISOString();
@@ -31,6 +31,7 @@ const mark = (offset: number, to_offset: number, kind: Marker["kind"] = "rewind"
   offset,
   kind,
   at: time(offset),
+  position_ms: 0,
   thread: "main",
   to_offset,
 });

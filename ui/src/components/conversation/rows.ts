@@ -1,4 +1,4 @@
-import type { Marker, Message, Permission, Run, Snapshot, ToolCall } from "@/fold/types";
+import type { Marker, Message, Permission, Run, Snapshot, ToolCall } from "@tapedeck/client";
 
 /** One row of a conversation. Its key identifies the item that it shows. */
 export type Row =
@@ -168,6 +168,7 @@ export interface RowActions {
   onFork?: (at: number) => void;
   onLink?: (at: number) => void;
   onSeek: (at: number) => void;
+  onPlay: (at: number) => void;
   /** Undoes the newest jump, which may be an undo. */
   onUndo: () => void;
   /** Compares the session before a jump with the session now. */

@@ -1,5 +1,5 @@
+import type { ToolCall } from "@tapedeck/client";
 import { memo } from "react";
-import type { ToolCall } from "@/fold/types";
 import { type Language, languageOfFile } from "../code/language";
 import { brief, duration } from "../format";
 import { Icon } from "../icons";

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
+import type { Envelope, EventsQuery } from "@tapedeck/client";
 import { useState } from "react";
-import { type EventsQuery, query, sessionPath } from "@/data/api";
-import type { Event } from "@/fold/types";
+import { client } from "@/client";
 import { useSource } from "@/hooks/source";
 import { Plain, pretty } from "../json";
 import { Button } from "../ui";
@@ -12,7 +12,7 @@ type Form = keyof typeof forms;
 
 interface Props {
   id: string;
-  event: Event;
+  event: Envelope;
   onSeek: (at: number) => void;
 }
 
@@ -20,7 +20,7 @@ interface Props {
 export function EventDetails({ id, event, onSeek }: Props) {
   const [form, setForm] = useState<Form>("native");
   const { recording } = useSource();
-  const url = `${location.origin}${sessionPath(id, "events")}${query({ from: event.offset, limit: 1 })}`;
+  const url = client.eventsUrl(id, { from: event.offset, limit: 1 });
   return (
     <div className="flex flex-col gap-2 px-4 py-2">
       <div className="flex flex-wrap items-center gap-2">
@@ -48,12 +48,11 @@ export function EventDetails({ id, event, onSeek }: Props) {
 const durableOffset = (n: number) => `${String(n).padStart(16, "0")}_${"0".repeat(16)}`;
 
 function DurableForm({ id, offset }: { id: string; offset: number }) {
-  const path = `/v1/stream/sessions/${encodeURIComponent(id)}${query({ offset: durableOffset(offset) })}`;
+  const path = `/v1/stream/sessions/${encodeURIComponent(id)}?offset=${durableOffset(offset)}`;
   const found = useQuery({
     queryKey: ["event-durable", id, offset],
     queryFn: async ({ signal }) => {
-      const response = await fetch(path, { signal });
-      if (!response.ok) throw new Error(`the server answered with status ${response.status}`);
+      const response = await client.request(path, { signal });
       return ((await response.json()) as unknown[])[0];
     },
   });

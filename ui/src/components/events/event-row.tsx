@@ -1,12 +1,12 @@
+import type { Envelope } from "@tapedeck/client";
 import { memo } from "react";
-import type { Event } from "@/fold/types";
-import { clock } from "../format";
+import type { PositionText } from "@/hooks/position-text";
 import { EventDetails } from "./event-details";
 
 interface Props {
   id: string;
-  event: Event;
-  epoch: number;
+  event: Envelope;
+  positionText: PositionText;
   /** It is the last event before the playhead. */
   current: boolean;
   /** It is after the playhead. */
@@ -21,7 +21,7 @@ interface Props {
 export const EventRow = memo(function EventRow({
   id,
   event: e,
-  epoch,
+  positionText,
   current,
   ahead,
   struck,
@@ -41,7 +41,7 @@ export const EventRow = memo(function EventRow({
         className="grid h-7 w-full grid-cols-[4.5rem_5.5rem_6rem_14rem_1fr] items-center gap-2 px-3 text-left font-mono text-xs hover:bg-raised"
       >
         <span className="text-right tabular-nums">{e.offset}</span>
-        <span className="text-right text-muted tabular-nums">{clock(Date.parse(e.timestamp) - epoch, true)}</span>
+        <span className="text-right text-muted tabular-nums">{positionText(e, true)}</span>
         <span className="truncate text-muted">{e.channel}</span>
         <span
           className={`truncate font-medium ${/ERROR|failed/.test(e.type) ? "text-bad" : ""} ${struck ? "line-through" : ""}`}
@@ -56,7 +56,7 @@ export const EventRow = memo(function EventRow({
   );
 });
 
-function preview(e: Event): string {
+function preview(e: Envelope): string {
   const text = JSON.stringify(e.data ?? {});
   return text.length > 300 ? text.slice(0, 300) : text;
 }

@@ -1,7 +1,8 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
+import type { Envelope } from "@tapedeck/client";
 import { useEffect, useRef, useState } from "react";
-import { query, sessionPath } from "@/data/api";
-import type { Event } from "@/fold/types";
+import { client } from "@/client";
+import type { PositionText } from "@/hooks/position-text";
 import { matching, type RawFilter, useRawEvents } from "@/hooks/raw-events";
 import { useSource } from "@/hooks/source";
 import { useSettled } from "@/hooks/tick";
@@ -27,14 +28,14 @@ interface Props {
   /** The playhead. */
   at: number;
   live: boolean;
-  epoch: number;
+  positionText: PositionText;
   filter: RawFilter;
   onFilter: (f: RawFilter) => void;
   onSeek: (at: number) => void;
 }
 
 /** The log, event by event. */
-export function RawEvents({ hidden, id, head, at, live, epoch, filter, onFilter, onSeek }: Props) {
+export function RawEvents({ hidden, id, head, at, live, positionText, filter, onFilter, onSeek }: Props) {
   const scroller = useRef<HTMLElement>(null);
   const [follow, setFollow] = useState(true);
   const [open, toggle] = useToggled<number>();
@@ -138,7 +139,7 @@ export function RawEvents({ hidden, id, head, at, live, epoch, filter, onFilter,
                   <EventRow
                     id={id}
                     event={event}
-                    epoch={epoch}
+                    positionText={positionText}
                     current={event.offset === at - 1}
                     ahead={event.offset >= at}
                     struck={isHidden(event, hidden)}
@@ -159,7 +160,7 @@ export function RawEvents({ hidden, id, head, at, live, epoch, filter, onFilter,
 }
 
 /** Events of the channel session are never reverted. */
-function isHidden(e: Event, hidden: Hidden[]): boolean {
+function isHidden(e: Envelope, hidden: Hidden[]): boolean {
   if (e.channel === "session") return false;
   return hidden.some(
     (h) => h.from <= e.offset && e.offset < h.to && (h.thread === undefined || h.thread === (e.thread ?? "main")),
@@ -244,7 +245,7 @@ function CopyAll({ id, filter: { channel, type, q, from } }: { id: string; filte
       .map((e) => `${JSON.stringify(e)}\n`)
       .join("");
   };
-  const url = `${location.origin}${sessionPath(id, "events")}${query(params)}`;
+  const url = client.eventsUrl(id, params);
   return (
     <span className="flex items-center sm:ml-auto">
       <CopyButton text={lines}>Copy as NDJSON</CopyButton>

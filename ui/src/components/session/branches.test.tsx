@@ -1,8 +1,8 @@
 // @vitest-environment jsdom
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import type { Branch, ReplayIndex } from "@tapedeck/client";
 import { cleanup, render, screen } from "@testing-library/react";
 import { afterEach, expect, it, vi } from "vitest";
-import type { Branch, ReplayIndex } from "@/fold/types";
 import { Branches } from "./branches";
 
 vi.mock("../branches/graph", () => ({ Graph: () => null }));

@@ -1,6 +1,6 @@
 import { Link } from "@tanstack/react-router";
+import type { Branch } from "@tapedeck/client";
 import { useState } from "react";
-import type { Branch } from "@/fold/types";
 import { useBranches } from "@/hooks/branches";
 import { Graph, type GraphProps } from "../branches/graph";
 import { branchName, treeOf } from "../branches/tree";

@@ -1,8 +1,9 @@
 import { useMutation } from "@tanstack/react-query";
+import type { Input, Run, SessionInfo } from "@tapedeck/client";
 import { useEffect, useRef, useState } from "react";
-import { api } from "@/data/api";
-import type { Run, SessionInfo } from "@/fold/types";
+import { api } from "@/client";
 import { Button, ErrorBox, Kbd } from "../ui";
+import { Queue, type When, WhenSwitch } from "./queue";
 
 interface Props {
   id: string;
@@ -10,6 +11,8 @@ interface Props {
   session: SessionInfo;
   /** The newest run of the thread. */
   run?: Run;
+  /** What users sent while a run was open. */
+  inputs?: readonly Input[];
   /** The thread has an unanswered permission request. */
   asks: boolean;
   live: boolean;
@@ -47,13 +50,15 @@ function useDraft(id: string) {
   return [text, set] as const;
 }
 
-export function Composer({ id, thread, session, run, asks, live, onLive }: Props) {
+export function Composer({ id, thread, session, run, inputs = [], asks, live, onLive }: Props) {
   const [text, setText] = useDraft(id);
+  const [when, setWhen] = useState<When>("queue");
   const area = useRef<HTMLTextAreaElement>(null);
   const on = thread === "main" ? undefined : thread;
   const send = useMutation({
-    mutationFn: (task: string) => api.task(id, { task, thread: on }),
+    mutationFn: (task: string) => api.task(id, { task, thread: on, when }),
     onMutate: () => setText(""),
+    onSuccess: () => setWhen("queue"),
     onError: (_, task) => putBack(id, task),
   });
   const stop = useMutation({ mutationFn: () => api.cancel(id, run?.invocation) });
@@ -65,7 +70,7 @@ export function Composer({ id, thread, session, run, asks, live, onLive }: Props
   const running = run?.status === "running";
   const failed = [send, stop, resume].find((m) => m.isError);
   const submit = () => {
-    if (text.trim() && !running && !send.isPending) send.mutate(text.trim());
+    if (text.trim() && !send.isPending) send.mutate(text.trim());
   };
 
   if (session.closed)
@@ -96,13 +101,23 @@ export function Composer({ id, thread, session, run, asks, live, onLive }: Props
           <ErrorBox error={failed.error} onClose={() => failed.reset()} />
         </div>
       )}
-      <div className="flex items-end gap-2">
+      <Queue id={id} thread={thread} inputs={inputs} />
+      {send.data?.note && (
+        <p role="status" className="mb-2 text-[13px] text-muted">
+          {sentence(send.data.note)}
+        </p>
+      )}
+      <div className="flex flex-wrap items-end gap-2">
         <textarea
           ref={area}
           id="composer"
           aria-label="Message to the agent"
           placeholder={
-            !running ? "Give the agent a task" : asks ? "The agent is waiting for an answer" : "The agent is working"
+            !running
+              ? "Give the agent a task"
+              : asks
+                ? "The agent is waiting for an answer"
+                : "The agent is working. Send what comes next"
           }
           rows={Math.min(6, text.split("\n").length)}
           value={text}
@@ -125,11 +140,13 @@ export function Composer({ id, thread, session, run, asks, live, onLive }: Props
             Resume
           </Button>
         )}
-        {running ? (
+        {running && text.trim() && <WhenSwitch value={when} onChange={setWhen} />}
+        {running && (
           <Button look="danger" icon="stop" onClick={() => stop.mutate()} busy={stop.isPending}>
             Stop
           </Button>
-        ) : (
+        )}
+        {(!running || text.trim()) && (
           <Button look="primary" type="submit" icon="send" disabled={!text.trim()} busy={send.isPending}>
             Send
           </Button>
@@ -137,6 +154,11 @@ export function Composer({ id, thread, session, run, asks, live, onLive }: Props
       </div>
     </form>
   );
+}
+
+/** A remark of the server as a sentence of its own. */
+function sentence(note: string): string {
+  return `${note.charAt(0).toUpperCase()}${note.slice(1)}.`;
 }
 
 /** Whether a run ended early and can be resumed. */

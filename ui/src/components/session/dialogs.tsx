@@ -1,4 +1,4 @@
-import type { ReplayIndex, Snapshot } from "@/fold/types";
+import type { ReplayIndex, Snapshot } from "@tapedeck/client";
 import { ExportDialog } from "./export-dialog";
 import { ForkDialog } from "./fork-dialog";
 import { RewindDialog } from "./rewind-dialog";

@@ -1,4 +1,4 @@
-import type { SessionInfo } from "@/fold/types";
+import type { SessionInfo } from "@tapedeck/client";
 
 /** The text of an empty conversation. */
 export function emptyText(live: boolean, session: Pick<SessionInfo, "closed">): string {

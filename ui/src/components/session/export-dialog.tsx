@@ -1,7 +1,7 @@
 import { useMutation } from "@tanstack/react-query";
+import type { ExportRequest, RedactionPreview } from "@tapedeck/client";
 import { useState } from "react";
-import { api } from "@/data/api";
-import type { ExportRequest, RedactionPreview } from "@/wire";
+import { api } from "@/client";
 import { plural } from "../format";
 import { Button, Dialog, ErrorBox, field } from "../ui";
 

@@ -1,5 +1,5 @@
+import { maxHits } from "@tapedeck/client/player";
 import { useEffect, useRef } from "react";
-import { maxHits } from "@/data/find";
 import { type Find, findField } from "@/hooks/find";
 import { plural } from "../format";
 import { ErrorBox, field, IconButton, Spinner } from "../ui";

@@ -1,5 +1,5 @@
+import { highlightPattern } from "@tapedeck/client/player";
 import { type RefObject, useEffect } from "react";
-import { highlightPattern } from "@/data/find";
 
 const hitHighlight = "found";
 const currentHighlight = "found-here";

@@ -1,8 +1,7 @@
 import { Link } from "@tanstack/react-router";
-import type { Connection } from "@/data/stream";
-import type { SessionEntry, SessionInfo } from "@/fold/types";
+import type { Connection, SessionEntry, SessionInfo } from "@tapedeck/client";
 import type { Presence } from "@/hooks/people";
-import { dollars, short } from "../format";
+import { dollars, duration, short } from "../format";
 import { Icon } from "../icons";
 import { StatusChip } from "../status";
 import { Button } from "../ui";
@@ -65,6 +64,9 @@ export function SessionHeader({
         onReconnect={onReconnect}
       />
       <div className="ml-auto flex items-center gap-3 text-[13px] text-muted tabular-nums">
+        {summary && summary.axis === "time" && (
+          <span title="Length of the recording: without the time between runs">{duration(summary.recording_ms)}</span>
+        )}
         {summary && summary.tokens.total > 0 && (
           <span title="Total tokens and cost">
             {short(summary.tokens.total)} tokens
@@ -102,8 +104,8 @@ function ConnectionChip({ connection, closed, onReconnect }: ConnectionProps) {
     <span role="status" aria-label="Connection" className={`flex items-center gap-1.5 text-xs font-medium ${colour}`}>
       <Icon name="dot" className={`size-2.5 ${connection.state === "reconnecting" ? "animate-pulse" : ""}`} />
       {connection.state === "ended" && closed ? "Closed" : text}
-      {connection.state === "reconnecting" && ` ${connection.attempt ?? 1} of 5`}
-      {connection.state === "failed" && (
+      {connection.error && <span className="font-normal">{`: ${connection.error.message}`}</span>}
+      {(connection.state === "failed" || connection.state === "reconnecting") && (
         <Button className="h-6" onClick={onReconnect}>
           Reconnect
         </Button>

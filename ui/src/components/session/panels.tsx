@@ -1,7 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
+import type { Run, Snapshot, Thread } from "@tapedeck/client";
 import { Tabs as Radix } from "radix-ui";
 import { type ReactNode, useEffect, useRef } from "react";
-import type { Run, Snapshot, Thread } from "@/fold/types";
+import type { PositionText } from "@/hooks/position-text";
 import { useSource } from "@/hooks/source";
 import { useThrottled } from "@/hooks/tick";
 import { type Panel, panels } from "@/router/search";
@@ -14,7 +15,7 @@ import { Tools } from "./tools";
 interface Props {
   id: string;
   view: Snapshot;
-  epoch: number;
+  positionText: PositionText;
   head: number;
   panel: Panel;
   onPanel: (p: Panel) => void;
@@ -64,7 +65,7 @@ export function Panels(p: Props) {
       >
         {p.panel === "tools" &&
           (view.tool_calls.length > 0 ? (
-            <Tools calls={view.tool_calls} epoch={p.epoch} onSeek={p.onSeek} />
+            <Tools calls={view.tool_calls} positionText={p.positionText} onSeek={p.onSeek} />
           ) : (
             <EmptyNote>No tool calls.</EmptyNote>
           ))}
@@ -263,7 +264,7 @@ function SummaryList({ id, head }: { id: string; head: number }) {
     ["Turns", s.turns],
     ["Model calls", s.model_turns],
     ["Run time", duration(s.duration_ms)],
-    ["Elapsed time", duration(s.elapsed_ms)],
+    ["Length", s.axis === "time" ? duration(s.recording_ms) : "no times recorded"],
     ["Input tokens", short(s.tokens.input)],
     ["Output tokens", short(s.tokens.output)],
     ["Cost", s.cost_usd === undefined ? "unknown" : dollars(s.cost_usd)],

@@ -1,6 +1,6 @@
+import type { Marker, Permission } from "@tapedeck/client";
+import type { Deck } from "@tapedeck/client/player";
 import type { Hidden } from "@/components/events/raw-events";
-import type { Deck } from "@/data/deck";
-import type { Marker, Permission } from "@/fold/types";
 import { isJump } from "../conversation/rows";
 
 /** The ranges of events that are reverted at the playhead, of one thread or of all. */

@@ -1,6 +1,6 @@
+import { initials, type Person, userOf } from "@tapedeck/client";
+import type { Deck, DeckState } from "@tapedeck/client/player";
 import { type FormEvent, useState } from "react";
-import type { Deck, DeckState } from "@/data/deck";
-import { initials, type Person, userOf } from "@/data/people";
 import { type Presence, usePeopleAt } from "@/hooks/people";
 import { useNow } from "@/hooks/tick";
 import { duration, plural } from "../format";

@@ -1,7 +1,7 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
+import { type Json, type Snapshot, TapedeckError, type ToolCall } from "@tapedeck/client";
 import { useState } from "react";
-import { ApiError, api } from "@/data/api";
-import type { Json, Snapshot, ToolCall } from "@/fold/types";
+import { api } from "@/client";
 import { editOf } from "../conversation/edit-diff";
 import { brief, plural } from "../format";
 import { Button, Dialog, ErrorBox } from "../ui";
@@ -113,7 +113,7 @@ export function RewindDialog({ id, invocation, first, view: now, onClose, onDone
 
 /** The server refuses a rewind that makes reverted events active again, unless it is forced. */
 function needsForce(err: unknown): boolean {
-  return err instanceof ApiError && err.status === 409 && /\bforce\b/.test(err.hint ?? "");
+  return err instanceof TapedeckError && err.status === 409 && /\bforce\b/.test(err.hint ?? "");
 }
 
 function Refused({ task }: { task?: string }) {

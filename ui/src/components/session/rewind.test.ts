@@ -1,5 +1,5 @@
+import type { Branch, Snapshot } from "@tapedeck/client";
 import { expect, it } from "vitest";
-import type { Branch, Snapshot } from "@/fold/types";
 import { treeOf } from "../branches/tree";
 import { diffLines } from "../conversation/edit-diff";
 import { canResume } from "./composer";

@@ -1,5 +1,5 @@
+import type { Message, Snapshot } from "@tapedeck/client";
 import { expect, it } from "vitest";
-import type { Message, Snapshot } from "@/fold/types";
 import { joined } from "./thread-panels";
 
 const messages = (...offsets: number[]) => offsets.map((offset) => ({ offset }) as Message);

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
+import type { Snapshot } from "@tapedeck/client";
 import { useMemo } from "react";
-import { api } from "@/data/api";
-import type { Snapshot } from "@/fold/types";
+import { api } from "@/client";
 import { MiniConversation } from "../conversation/mini-conversation";
 import type { RowActions } from "../conversation/rows";
 import { StatusChip } from "../status";

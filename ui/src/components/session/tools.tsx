@@ -1,18 +1,19 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
+import type { ToolCall } from "@tapedeck/client";
 import { memo, useRef } from "react";
-import type { ToolCall } from "@/fold/types";
+import type { PositionText } from "@/hooks/position-text";
 import { visible } from "../conversation/action";
 import { callSummary } from "../conversation/tool";
-import { clock, duration, plural } from "../format";
+import { duration, plural } from "../format";
 
 interface Props {
   calls: ToolCall[];
-  epoch: number;
+  positionText: PositionText;
   onSeek: (at: number) => void;
 }
 
 /** The loaded tool calls, newest first. Only the visible ones have elements. */
-export function Tools({ calls, epoch, onSeek }: Props) {
+export function Tools({ calls, positionText, onSeek }: Props) {
   const list = useRef<HTMLUListElement>(null);
   const virtual = useVirtualizer({
     count: calls.length,
@@ -40,7 +41,7 @@ export function Tools({ calls, epoch, onSeek }: Props) {
                 className="absolute inset-x-0 h-7"
                 style={{ transform: `translateY(${v.start}px)` }}
               >
-                <Line call={call} epoch={epoch} onSeek={onSeek} />
+                <Line call={call} positionText={positionText} onSeek={onSeek} />
               </li>
             )
           );
@@ -58,7 +59,11 @@ const marks: Record<string, [mark: string, className: string]> = {
   interrupted: ["‖", "text-warn"],
 };
 
-const Line = memo(function Line({ call, epoch, onSeek }: { call: ToolCall; epoch: number; onSeek: Props["onSeek"] }) {
+const Line = memo(function Line({
+  call,
+  positionText,
+  onSeek,
+}: { call: ToolCall } & Pick<Props, "positionText" | "onSeek">) {
   const [mark, colour] = marks[call.status] ?? ["◌", "text-muted"];
   return (
     <button
@@ -72,7 +77,7 @@ const Line = memo(function Line({ call, epoch, onSeek }: { call: ToolCall; epoch
       {visible(call.name)}
       <span className="min-w-0 flex-1 truncate font-normal text-muted">{callSummary(call)}</span>
       <span className="shrink-0 font-sans font-normal text-muted tabular-nums">
-        {clock(Date.parse(call.started_at) - epoch)}
+        {positionText({ offset: call.offset, timestamp: call.started_at })}
       </span>
     </button>
   );

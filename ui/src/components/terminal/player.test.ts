@@ -1,8 +1,9 @@
 // @vitest-environment jsdom
+
+import type { Envelope, JsonObject } from "@tapedeck/client";
+import { ChannelLog } from "@tapedeck/client/player";
+import { rewound, time } from "@tapedeck/client/testing";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { ChannelLog } from "@/data/channel";
-import { rewound, time } from "@/data/fake";
-import type { Event, JsonObject } from "@/fold/types";
 import { palettes } from "./colours";
 import { TerminalPlayer } from "./player";
 
@@ -15,7 +16,7 @@ afterEach(() => {
 });
 
 async function tape(list: [type: string, data: JsonObject, thread?: string][]) {
-  const events: Event[] = list.map(([type, data, thread], offset) => ({
+  const events: Envelope[] = list.map(([type, data, thread], offset) => ({
     ...(type === "session.rewound" ? rewound(offset, data.toOffset as number) : { offset, timestamp: time(offset) }),
     type,
     channel: type.startsWith("session") ? "session" : "terminal",

@@ -1,6 +1,6 @@
-import type { ChannelLog } from "@/data/channel";
-import { type Size, sizeOf, type TerminalInfo, Terminals } from "@/fold/terminals";
-import type { Event } from "@/fold/types";
+import type { Envelope } from "@tapedeck/client";
+import { type Size, sizeOf, type TerminalInfo, Terminals } from "@tapedeck/client/fold";
+import type { ChannelLog } from "@tapedeck/client/player";
 import { Screen } from "./screen";
 
 export interface Shown {
@@ -58,7 +58,7 @@ export class TerminalPlayer {
   }
 
   /** Sets the sizes from resize events before the loaded ones; newest event first. */
-  setEarlierSizes(events: Event[]): void {
+  setEarlierSizes(events: Envelope[]): void {
     const sizes = new Map<string, Size>();
     for (const e of events.toReversed()) {
       const size = sizeOf(e);
@@ -98,7 +98,7 @@ export class TerminalPlayer {
     );
   }
 
-  private activeEvents(from: number, { at, thread }: Wanted): Event[] {
+  private activeEvents(from: number, { at, thread }: Wanted): Envelope[] {
     const { events, timeline } = this.log;
     return events.filter((e) => {
       if (e.offset < from || e.offset >= at) return false;
@@ -107,7 +107,7 @@ export class TerminalPlayer {
     });
   }
 
-  private restart(id: string | undefined, events: Event[]): void {
+  private restart(id: string | undefined, events: Envelope[]): void {
     this.next?.dispose();
     this.id = id;
     const first = events.find((e) => e.type === "terminal.resize" && e.data?.terminal === id);
@@ -118,7 +118,7 @@ export class TerminalPlayer {
     if (screen.idle) this.written(screen);
   }
 
-  private feed(events: Event[]): void {
+  private feed(events: Envelope[]): void {
     const screen = this.next ?? this.screen;
     for (const e of events) {
       if (e.data?.terminal !== this.id) continue;

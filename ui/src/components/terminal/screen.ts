@@ -1,5 +1,5 @@
+import type { Size } from "@tapedeck/client/fold";
 import { type IBufferCell, Terminal } from "@xterm/xterm";
-import type { Size } from "@/fold/terminals";
 import { css, indexed, mix, type Palette, readable } from "./colours";
 
 /** Lines kept above the visible ones. */

@@ -1,7 +1,8 @@
-import { type ComponentProps, lazy, Suspense } from "react";
+import { type ComponentProps, Suspense } from "react";
+import { lazyPart } from "@/components/lazy-part";
 import { Loading } from "../ui";
 
-const Terminal = lazy(() => import("./terminal"));
+const Terminal = lazyPart(() => import("./terminal"));
 
 /** The terminals of a session. Their code is loaded when the tab is first opened. */
 export function TerminalTab(p: ComponentProps<typeof Terminal>) {

@@ -1,9 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
 import { useVirtualizer } from "@tanstack/react-virtual";
+import type { ToolCall } from "@tapedeck/client";
+import type { TerminalInfo } from "@tapedeck/client/fold";
+import type { Deck, DeckState } from "@tapedeck/client/player";
 import { memo, useEffect, useLayoutEffect, useMemo, useRef, useState, useSyncExternalStore } from "react";
-import type { Deck, DeckState } from "@/data/deck";
-import type { TerminalInfo } from "@/fold/terminals";
-import type { ToolCall } from "@/fold/types";
 import { useChannel } from "@/hooks/channel";
 import { useSource } from "@/hooks/source";
 import { useTheme } from "@/hooks/theme";

@@ -1,6 +1,6 @@
 import { Link } from "@tanstack/react-router";
+import type { SessionEntry } from "@tapedeck/client";
 import { type PointerEvent, useEffect, useMemo, useRef, useState } from "react";
-import type { SessionEntry } from "@/fold/types";
 import { useTheme } from "@/hooks/theme";
 import { duration, timeOfDay } from "../format";
 import { statusLabel } from "../status";
@@ -163,9 +163,19 @@ function Links({ shown, range, perPixel, selected, now, width }: LinksProps) {
   );
 }
 
-function barLabel({ session: s, from, to }: Bar, now: number): string {
-  const took = duration((s.status === "running" ? now : to) - from);
-  const words = [s.title || s.id, statusLabel(s.status ?? "idle").toLowerCase(), timeOfDay(s.created_at), took];
+/** The length of the recording of a session; "" if its events have no times. */
+function lengthOf({ summary, status }: SessionEntry, now: number): string {
+  if (!summary) return "";
+  const since = status === "running" ? now - Date.parse(summary.updated_at ?? "") : 0;
+  const length = summary.recording_ms + Math.max(0, since || 0);
+  return length > 0 ? duration(length) : "";
+}
+
+function barLabel({ session: s, from }: Bar, now: number): string {
+  const words = [s.title || s.id, statusLabel(s.status ?? "idle").toLowerCase()];
+  words.push(timeOfDay(new Date(from).toISOString()));
+  const length = lengthOf(s, now);
+  if (length) words.push(length);
   if (s.agent) words.push(s.agent);
   if (s.parent) words.push(`fork of ${s.parent}`);
   return words.join(", ");
@@ -181,8 +191,8 @@ function Hint({ bar, x, y, now, right }: { bar: Bar; x: number; y: number; now: 
     >
       <p className="truncate font-medium">{s.title || s.id}</p>
       <p className="text-muted">
-        {statusLabel(s.status ?? "idle")} · {new Date(bar.from).toLocaleString("en-GB")} ·{" "}
-        {duration((s.status === "running" ? now : bar.to) - bar.from)}
+        {statusLabel(s.status ?? "idle")} · {new Date(bar.from).toLocaleString("en-GB")}
+        {lengthOf(s, now) && ` · ${lengthOf(s, now)}`}
         {s.parent && ` · fork of ${s.parent}`}
       </p>
     </div>

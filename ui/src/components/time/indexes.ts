@@ -1,7 +1,7 @@
 import { useQueries } from "@tanstack/react-query";
+import type { ReplayIndex, SessionEntry } from "@tapedeck/client";
 import { useMemo } from "react";
-import { api } from "@/data/api";
-import type { ReplayIndex, SessionEntry } from "@/fold/types";
+import { api } from "@/client";
 
 /** The limit of sessions whose replay index is loaded, for their errors. */
 const maxIndexes = 30;

@@ -1,6 +1,6 @@
+import type { SessionEntry } from "@tapedeck/client";
 import { expect, it } from "vitest";
-import type { SessionEntry } from "@/fold/types";
-import { agentLanes, barAt, fitRange, heightOf, inRange, moved, ticksOf, topOf, zoomed } from "./layout";
+import { agentLanes, barAt, fitRange, heightOf, inRange, moved, spanOf, ticksOf, topOf, zoomed } from "./layout";
 
 const start = Date.parse("2026-01-05T12:00:00Z");
 const at = (s: number) => new Date(start + s * 1000).toISOString();
@@ -10,7 +10,13 @@ function session(id: string, from: number, to: number, more: Partial<SessionEntr
     id,
     kind: "session",
     created_at: at(from),
-    updated_at: at(to),
+    updated_at: at(to + 500_000_000), // a bookmark, much later
+    summary: {
+      started_at: at(from),
+      updated_at: at(to),
+      axis: "time",
+      recording_ms: (to - from) * 1000,
+    } as SessionEntry["summary"],
     head: 1,
     status: "complete",
     agent: "a",
@@ -44,6 +50,11 @@ it("extends running sessions up to now, and finds the bar at a position", () => 
   expect(barAt(lanes, start + 700, topOf(lane, lane.bars[1] as typeof bar) + 3, 100)?.session.id).toBe("s");
   expect(barAt(lanes, start + 5_000, topOf(lane, lane.bars[1] as typeof bar) + 3, 100)).toBeUndefined();
   expect(inRange(lane, { from: start + 20_000, to: now }, 100).map((b) => b.session.id)).toEqual(["r"]);
+});
+
+it("shows a session without a conversation where it was created", () => {
+  const s = session("n", 5, 5, { summary: undefined });
+  expect(spanOf(s, start)).toEqual({ from: start + 5000, to: start + 5000 });
 });
 
 it("is fast and compact with thousands of simultaneous sessions", () => {

@@ -1,4 +1,4 @@
-import type { SessionEntry } from "@/fold/types";
+import type { SessionEntry } from "@tapedeck/client";
 
 /** A range of time, in milliseconds since 1970. */
 export interface Range {
@@ -29,12 +29,21 @@ export const minBarWidth = 8;
 /** With more simultaneous sessions, the others overlap in the last row. */
 const maxRows = 24;
 
+/**
+ * From the first to the newest event of its conversation; a running session lasts until
+ * now. What happens to the session itself, such as an import, does not count.
+ */
+export function spanOf({ summary, status, created_at }: SessionEntry, now: number): Range {
+  const from = Date.parse(summary?.started_at ?? created_at);
+  const to = status === "running" ? now : Date.parse(summary?.updated_at ?? created_at);
+  return { from, to: Math.max(from, to) };
+}
+
 /** Places sessions as bars in lanes. The rows change with the zoom, but not when the range moves. */
 export function agentLanes(sessions: SessionEntry[], now: number, msPerPixel: number): AgentLane[] {
   const byAgent = new Map<string, Bar[]>();
   for (const session of sessions) {
-    const from = Date.parse(session.created_at);
-    const to = session.status === "running" ? Math.max(now, from) : Math.max(from, Date.parse(session.updated_at));
+    const { from, to } = spanOf(session, now);
     const agent = session.agent ?? "";
     const bars = byAgent.get(agent);
     const bar = { session, from, to, row: 0 };
@@ -146,7 +155,7 @@ export function moved({ from, to }: Range, part: number): Range {
 
 /** The range of all these sessions, up to now. */
 export function fitRange(sessions: SessionEntry[], now: number): Range {
-  const first = sessions.reduce((n, s) => Math.min(n, Date.parse(s.created_at)), now);
+  const first = sessions.reduce((n, s) => Math.min(n, spanOf(s, now).from), now);
   const length = Math.max(minute, now - first);
   return { from: Math.round(first - length * 0.03), to: Math.round(first + length * 1.05) };
 }

@@ -1,4 +1,4 @@
-import type { ReplayIndex } from "@/fold/types";
+import type { ReplayIndex } from "@tapedeck/client";
 import { prepareCanvas } from "../spark";
 import { markOf } from "../status";
 import { type AgentLane, axisHeight, type Bar, minBarWidth, type Range, rowHeight, ticksOf, topOf } from "./layout";
@@ -85,7 +85,9 @@ function bar(g: Canvas, b: Bar, left: number, width: number, top: number, p: Pic
   if (status === "failed" || status === "interrupted") hatch(g, from, to, top, height, colour(line));
   ctx.fillStyle = colour(line);
   ctx.fillRect(from, top, 3, height);
-  errors(g, b, left, width, top, p.indexes.get(b.session.id));
+  const index = p.indexes.get(b.session.id);
+  leftAlone(g, b, left, width, top, index);
+  errors(g, b, left, width, top, index);
   if (to - from > 24) {
     const mark = markOf(status);
     const text = to - from > 56 ? fitted(ctx, `${mark} ${b.session.title || b.session.id}`, to - from - 20) : mark;
@@ -130,6 +132,20 @@ function hatch(g: Canvas, from: number, to: number, top: number, height: number,
   }
   g.ctx.stroke();
   g.ctx.globalAlpha = 1;
+}
+
+/** Thins the bar where the session was left alone. */
+function leftAlone(g: Canvas, b: Bar, left: number, width: number, top: number, index?: ReplayIndex): void {
+  const length = Math.max(1, b.to - b.from);
+  for (const gap of index?.gaps ?? []) {
+    if (!gap.skipped) continue;
+    const from = left + ((Date.parse(gap.from) - b.from) / length) * width;
+    const wide = (gap.ms / length) * width;
+    if (wide < 3) continue;
+    g.ctx.fillStyle = g.colour("--bg");
+    g.ctx.fillRect(from + 1, top, wide - 2, rowHeight / 2 - 3);
+    g.ctx.fillRect(from + 1, top + rowHeight / 2 - 1, wide - 2, rowHeight / 2 - 3);
+  }
 }
 
 function errors(g: Canvas, b: Bar, left: number, width: number, top: number, index?: ReplayIndex): void {

@@ -4,7 +4,7 @@ import type { useSessions } from "@/hooks/sessions";
 import { useNow, useSettled } from "@/hooks/tick";
 import { Button, IconButton } from "../ui";
 import { Chart } from "./chart";
-import { fitRange, moved, type Range, zoomed } from "./layout";
+import { fitRange, moved, type Range, spanOf, zoomed } from "./layout";
 
 interface Props {
   list: ReturnType<typeof useSessions>;
@@ -28,19 +28,19 @@ export default function TimeView({ list, urlRange, onRange, marked, onMark, onOp
 
   // Pages are newest first: the range is complete when the last page is wholly before it.
   const last = list.data?.pages.at(-1)?.sessions ?? [];
-  const reached = Math.max(...last.map((s) => Date.parse(s.created_at)));
+  const reached = Math.max(...last.map((s) => spanOf(s, now).from));
   useEffect(() => {
     if (hasNextPage && !isFetchingNextPage && reached > range.from) void fetchNextPage();
   }, [hasNextPage, isFetchingNextPage, fetchNextPage, reached, range.from]);
 
   const [selected, select] = useState<string>();
-  const inOrder = useMemo(() => [...rows].sort((a, b) => Date.parse(a.created_at) - Date.parse(b.created_at)), [rows]);
+  const inOrder = useMemo(() => [...rows].sort((a, b) => spanOf(a, 0).from - spanOf(b, 0).from), [rows]);
   const walk = (by: number) => {
     const i = inOrder.findIndex((s) => s.id === selected);
     const to = inOrder[i < 0 ? inOrder.length - 1 : Math.max(0, Math.min(inOrder.length - 1, i + by))];
     if (!to) return;
     select(to.id);
-    const at = Date.parse(to.created_at);
+    const at = spanOf(to, now).from;
     const length = range.to - range.from;
     if (at < range.from || at > range.to)
       setRange({ from: Math.round(at - length / 2), to: Math.round(at + length / 2) });

@@ -1,44 +1,57 @@
-import type { Gap } from "@/fold/types";
+import type { Gap, Marker, ReplayIndex } from "@tapedeck/client";
+
+type Kind = ReplayIndex["axis"];
 
 /**
- * Maps times to positions on the seek bar. The axis shows real time, or shortens
- * idle times, so that activity gets more space.
+ * Maps positions in a session to places on the seek bar. Positions are milliseconds of
+ * the recording, or numbers of events if these have no times. The axis may shorten idle
+ * times, so that activity gets more space.
  */
 export interface Axis {
-  from: number; // milliseconds since 1970
-  to: number;
-  /** The position of a time, from 0 to 1. */
-  place(ms: number): number;
-  /** The time at a position. */
-  time(place: number): number;
-  gaps: Stretch[];
+  kind: Kind;
+  length: number; // the last position; the first is 0
+  /** The place of a position, from 0 to 1. */
+  place(position: number): number;
+  /** The position at a place. */
+  position(place: number): number;
+  gaps: Idle[];
+  skips: { at: number; ms: number }[]; // silences that take no time in the recording
 }
 
-export interface Stretch {
+export interface Idle {
   from: number;
   to: number;
   ms: number;
 }
 
+/** How far a small step of the playhead goes: five seconds, or an event. */
+export const smallStep = (kind: Kind): number => (kind === "time" ? 5_000 : 1);
+
+/** The position of a marker: the playhead is behind its event. */
+export const positionOf = (m: Marker, kind: Kind): number => (kind === "time" ? m.position_ms : m.offset + 1);
+
 /** The width of a shortened gap, as a share of the active time. */
 const cutShare = 0.03;
 
-export function axisOf(from: number, to: number, gaps: Gap[], cut: boolean): Axis {
-  const end = Math.max(to, from + 1);
-  const stretches = gaps
-    .map((g) => ({ from: Math.max(from, Date.parse(g.from)), to: Math.min(end, Date.parse(g.to)), ms: g.ms }))
+export function axisOf(kind: Kind, to: number, gaps: Gap[], cut: boolean): Axis {
+  const length = Math.max(to, 1);
+  const timed = kind === "time" ? gaps : [];
+  const idles = timed
+    .filter((g) => !g.skipped)
+    .map((g) => ({ from: g.position_ms, to: Math.min(length, g.position_ms + g.ms), ms: g.ms }))
     .filter((g) => g.to > g.from)
     .sort((a, b) => a.from - b.from);
-  const idle = stretches.reduce((sum, g) => sum + g.to - g.from, 0);
-  const piece = cut ? Math.max(500, (end - from - idle) * cutShare) : Number.POSITIVE_INFINITY;
-  const knots = knotsOf(from, end, stretches, piece);
-  const length = knots.at(-1)?.x ?? 1;
+  const idle = idles.reduce((sum, g) => sum + g.to - g.from, 0);
+  const piece = cut ? Math.max(500, (length - idle) * cutShare) : Number.POSITIVE_INFINITY;
+  const knots = knotsOf(length, idles, piece);
+  const width = knots.at(-1)?.x ?? 1;
   return {
-    from,
-    to: end,
-    gaps: stretches,
-    place: (ms) => between(knots, "t", "x", ms) / length,
-    time: (place) => between(knots, "x", "t", place * length),
+    kind,
+    length,
+    gaps: idles,
+    skips: timed.filter((g) => g.skipped).map((g) => ({ at: g.position_ms, ms: g.ms })),
+    place: (position) => between(knots, "t", "x", position) / width,
+    position: (place) => between(knots, "x", "t", place * width),
   };
 }
 
@@ -46,7 +59,11 @@ export function axisOf(from: number, to: number, gaps: Gap[], cut: boolean): Axi
 export function zoomed(axis: Axis, [from, to]: Span): Axis {
   const width = to - from;
   if (width >= 1) return axis;
-  return { ...axis, place: (ms) => (axis.place(ms) - from) / width, time: (place) => axis.time(from + place * width) };
+  return {
+    ...axis,
+    place: (position) => (axis.place(position) - from) / width,
+    position: (place) => axis.position(from + place * width),
+  };
 }
 
 /** Two positions on an axis, from 0 to 1. */
@@ -68,9 +85,9 @@ interface Knot {
   x: number;
 }
 
-function knotsOf(from: number, to: number, gaps: Stretch[], piece: number): Knot[] {
-  const knots: Knot[] = [{ t: from, x: 0 }];
-  let last: Knot = { t: from, x: 0 };
+function knotsOf(to: number, gaps: Idle[], piece: number): Knot[] {
+  const knots: Knot[] = [{ t: 0, x: 0 }];
+  let last: Knot = { t: 0, x: 0 };
   const add = (t: number, width: number) => {
     last = { t, x: last.x + width };
     knots.push(last);
@@ -84,7 +101,7 @@ function knotsOf(from: number, to: number, gaps: Stretch[], piece: number): Knot
   return knots;
 }
 
-/** Converts between time (t) and position (x) by linear interpolation between two knots. */
+/** Converts between position (t) and place (x) by linear interpolation between two knots. */
 function between(knots: Knot[], a: "t" | "x", b: "t" | "x", value: number): number {
   let low = 0;
   let high = knots.length - 1;
@@ -99,7 +116,8 @@ function between(knots: Knot[], a: "t" | "x", b: "t" | "x", value: number): numb
   return p[b] + share * (q[b] - p[b]);
 }
 
-/** The idle share of a duration, from 0 to 1. */
-export function idleShare(ms: number, gaps: Gap[]): number {
-  return ms > 0 ? gaps.reduce((sum, g) => sum + g.ms, 0) / ms : 0;
+/** The idle share of a recording, from 0 to 1. */
+export function idleShare(index: Pick<ReplayIndex, "duration_ms" | "gaps"> | undefined): number {
+  if (!index || index.duration_ms <= 0) return 0;
+  return index.gaps.reduce((sum, g) => sum + (g.skipped ? 0 : g.ms), 0) / index.duration_ms;
 }

@@ -1,7 +1,7 @@
-import type { Marker, ReplayIndex } from "@/fold/types";
+import type { Marker, ReplayIndex } from "@tapedeck/client";
 import { duration } from "../format";
 import { prepareCanvas } from "../spark";
-import type { Axis } from "./axis";
+import { type Axis, positionOf } from "./axis";
 
 /** The colour and the name of each kind of marker. */
 export const markerKinds: Record<string, [colour: string, word: string]> = {
@@ -26,31 +26,33 @@ const markerHeight = 10;
 interface Paint {
   index: ReplayIndex;
   axis: Axis;
-  now: number;
-  /** The time of each event, if all are loaded; otherwise the density of the index is drawn. */
-  times?: Float64Array;
+  position: number;
+  /** The position of each event, if all are loaded; otherwise the density of the index is drawn. */
+  positions?: Float64Array;
 }
 
-export function paintBar(canvas: HTMLCanvasElement, { index, axis, now, times }: Paint): void {
+export function paintBar(canvas: HTMLCanvasElement, { index, axis, position, positions }: Paint): void {
   const g = prepareCanvas(canvas);
   if (!g) return;
   const { ctx, width, height, colour } = g;
-  const x = (ms: number) => axis.place(ms) * width;
-  const played = x(now);
+  const x = (at: number) => axis.place(at) * width;
+  const played = x(position);
   ctx.fillStyle = colour("--raised");
   ctx.fillRect(0, markerHeight, width, height - markerHeight);
   paintGaps(ctx, axis, x, { height, width }, colour);
   const box = { height, played, width };
-  if (times) paintTimes(ctx, times, x, box, colour);
-  else paintDensity(ctx, index, x, box, colour);
-  paintMarkers(ctx, index.markers ?? [], x, { width, height }, colour);
+  if (positions) paintPositions(ctx, positions, x, box, colour);
+  else if (axis.kind === "time") paintDensity(ctx, index, x, box, colour);
+  else paintEvenly(ctx, box, colour);
+  paintSkips(ctx, axis, x, box, colour);
+  paintMarkers(ctx, index.markers ?? [], (m) => x(positionOf(m, axis.kind)), { width, height }, colour);
   if (played < -1 || played > width + 1) return; // the playhead is outside of the visible part
   ctx.fillStyle = colour("--accent");
   ctx.fillRect(Math.max(0, Math.min(width - 2, played - 1)), 0, 2, height);
 }
 
 type Colour = (name: string) => string;
-type X = (ms: number) => number;
+type X = (position: number) => number;
 
 /** Hatches idle times, and writes their duration where there is space. */
 function paintGaps(
@@ -95,9 +97,29 @@ interface Box {
   played: number;
 }
 
-function paintTimes(ctx: CanvasRenderingContext2D, times: Float64Array, x: X, box: Box, colour: Colour): void {
+/** Draws a notch where the recording leaves a silence out. */
+function paintSkips(ctx: CanvasRenderingContext2D, axis: Axis, x: X, { width, height }: Box, colour: Colour): void {
+  ctx.fillStyle = colour("--muted");
+  let last = -4;
+  for (const { at } of axis.skips) {
+    const place = Math.round(x(at));
+    if (place < 0 || place > width || place - last < 4) continue;
+    last = place;
+    for (let y = markerHeight; y < height; y += 4) ctx.fillRect(place, y, 1, 2);
+  }
+}
+
+/** Draws events that have no times, and are not all loaded. */
+function paintEvenly(ctx: CanvasRenderingContext2D, { width, height, played }: Box, colour: Colour): void {
+  for (let left = 0; left < width; left += 3) {
+    ctx.fillStyle = colour(left <= played ? "--muted" : "--strong");
+    ctx.fillRect(left, height - 8, 2, 8);
+  }
+}
+
+function paintPositions(ctx: CanvasRenderingContext2D, positions: Float64Array, x: X, box: Box, colour: Colour): void {
   const columns = new Uint32Array(Math.ceil(box.width / 3) + 1);
-  for (const t of times) columns[Math.floor(x(t) / 3)]! += 1;
+  for (const at of positions) columns[Math.floor(x(at) / 3)]! += 1;
   const peak = columns.reduce((a, b) => Math.max(a, b), 1);
   const [done, coming] = [colour("--muted"), colour("--strong")];
   columns.forEach((n, c) => {
@@ -109,8 +131,7 @@ function paintTimes(ctx: CanvasRenderingContext2D, times: Float64Array, x: X, bo
 }
 
 function paintDensity(ctx: CanvasRenderingContext2D, index: ReplayIndex, x: X, box: Box, colour: Colour): void {
-  const { from: began, width_ms: slot, counts } = index.density ?? { from: "", width_ms: 1, counts: [] };
-  const start = Date.parse(began);
+  const { from_ms: start, width_ms: slot, counts } = index.density;
   const peak = Math.max(1, ...counts);
   const room = box.height - markerHeight;
   const [done, coming] = [colour("--muted"), colour("--strong")];
@@ -133,14 +154,14 @@ function paintDensity(ctx: CanvasRenderingContext2D, index: ReplayIndex, x: X, b
 function paintMarkers(
   ctx: CanvasRenderingContext2D,
   markers: Marker[],
-  x: X,
+  x: (m: Marker) => number,
   { width, height }: Pick<Box, "width" | "height">,
   colour: Colour,
 ): void {
   const taken = new Map<number, number>();
   for (const m of markers) {
     const [name] = markerKinds[m.kind] ?? ["--muted", m.kind];
-    const place = x(Date.parse(m.at));
+    const place = x(m);
     if (!tall.has(m.kind) || place < -4 || place > width + 4) continue;
     const at = Math.max(4, Math.min(width - 4, place)); // not cut off at either end
     const weight = m.kind === "error" ? 2 : 1;
@@ -164,7 +185,7 @@ function paintMarkers(
 
 /** The markers near the pointer, nearest first; of equally near ones, errors first. */
 export function markersNear(markers: Marker[], axis: Axis, width: number, px: number): Marker[] {
-  const from = (m: Marker) => Math.abs(axis.place(Date.parse(m.at)) * width - px);
+  const from = (m: Marker) => Math.abs(axis.place(positionOf(m, axis.kind)) * width - px);
   const order = (m: Marker) => (m.kind === "error" ? 0 : 1);
   return markers
     .map((m) => ({ m, d: from(m) }))

@@ -1,7 +1,8 @@
 // @vitest-environment jsdom
+
+import type { ReplayIndex } from "@tapedeck/client";
 import { cleanup, fireEvent, render, screen } from "@testing-library/react";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import type { ReplayIndex } from "@/fold/types";
 import { switchKeys, useKeys } from "@/hooks/keys";
 import { axisOf } from "./axis";
 import { SeekBar } from "./seek-bar";
@@ -24,10 +25,7 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-const from = Date.UTC(2026, 0, 5, 12);
-const axis = axisOf(from, from + 100_000, [], false);
-
-function bar(now: number) {
+function bar(position: number, axis = axisOf("time", 100_000, [], false)) {
   const seeks: (number | string)[] = [];
   const shortcut = vi.fn();
   function Page() {
@@ -36,9 +34,9 @@ function bar(now: number) {
       <SeekBar
         index={{} as ReplayIndex}
         axis={axis}
-        now={from + now}
+        position={position}
         positionText="event 3 of 9"
-        onSeek={(ms) => seeks.push(ms - from)}
+        onSeek={(ms) => seeks.push(ms)}
         onStart={() => seeks.push("start")}
         onEnd={() => seeks.push("end")}
       />
@@ -57,6 +55,14 @@ it.each([true, false])("moves with the keys of a slider, with shortcuts on: %s",
   press("ArrowLeft", { shiftKey: true });
   expect(seeks).toEqual([55_000, 55_000, 45_000, 45_000, 60_000, 40_000, "start", "end", 40_000]);
   expect(shortcut).not.toHaveBeenCalled(); // it would move twice
+});
+
+it("moves event by event if they have no times", () => {
+  const { seeks, press } = bar(30, axisOf("events", 50, [], false));
+  for (const key of ["ArrowRight", "ArrowLeft", "PageUp"]) press(key);
+  expect(seeks).toEqual([31, 29, 35]);
+  expect(screen.getByRole("slider").getAttribute("aria-valuemax")).toBe("50");
+  expect(screen.getByRole("slider").getAttribute("aria-valuenow")).toBe("30");
 });
 
 it("stays within the session, and leaves other keys to the page and the browser", () => {

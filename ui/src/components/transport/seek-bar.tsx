@@ -1,18 +1,18 @@
+import type { ReplayIndex } from "@tapedeck/client";
 import { type KeyboardEvent, type PointerEvent, useEffect, useMemo, useRef, useState } from "react";
-import type { ReplayIndex } from "@/fold/types";
 import { useTheme } from "@/hooks/theme";
-import { brief, clock } from "../format";
-import { type Axis, type Span, wholeSpan, zoom, zoomed } from "./axis";
+import { brief, clock, duration } from "../format";
+import { type Axis, positionOf, type Span, smallStep, wholeSpan, zoom, zoomed } from "./axis";
 import { markerKinds, markersNear, paintBar } from "./paint";
 
 interface Props {
   index: ReplayIndex;
   axis: Axis;
-  now: number;
-  times?: Float64Array;
+  position: number;
+  positions?: Float64Array;
   /** The position as text, for screen readers. */
   positionText: string;
-  onSeek: (ms: number) => void;
+  onSeek: (position: number) => void;
   onStart: () => void;
   onEnd: () => void;
 }
@@ -23,8 +23,8 @@ const dragMs = 50;
 /** The limit of overlapping markers that the hint lists. */
 const maxHinted = 4;
 
-export function SeekBar({ index, axis: whole, now, times, positionText, onSeek, onStart, onEnd }: Props) {
-  const [span, setSpan] = useZoom(whole, now);
+export function SeekBar({ index, axis: whole, position, positions, positionText, onSeek, onStart, onEnd }: Props) {
+  const [span, setSpan] = useZoom(whole, position);
   const axis = useMemo(() => zoomed(whole, span), [whole, span]);
   const ref = useRef<HTMLCanvasElement>(null);
   const theme = useTheme();
@@ -34,8 +34,8 @@ export function SeekBar({ index, axis: whole, now, times, positionText, onSeek, 
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: theme and width change the drawing
   useEffect(() => {
-    if (ref.current) paintBar(ref.current, { index, axis, now, times });
-  }, [index, axis, now, times, theme, width]);
+    if (ref.current) paintBar(ref.current, { index, axis, position, positions });
+  }, [index, axis, position, positions, theme, width]);
 
   useWheel(ref, setSpan);
 
@@ -46,7 +46,7 @@ export function SeekBar({ index, axis: whole, now, times, positionText, onSeek, 
   const seek = (place: number) => {
     drag.current.last = performance.now();
     drag.current.place = place;
-    onSeek(axis.time(place));
+    onSeek(axis.position(place));
   };
   const onDown = (e: PointerEvent) => {
     if (e.button !== 0) return;
@@ -70,13 +70,14 @@ export function SeekBar({ index, axis: whole, now, times, positionText, onSeek, 
   // Not a shortcut: a slider needs its keys even if shortcuts are off.
   const onKeyDown = (e: KeyboardEvent) => {
     if (e.altKey || e.ctrlKey || e.metaKey) return;
-    const by = stepOfKey(e, axis.to - axis.from);
-    if (by !== undefined) onSeek(Math.min(axis.to, Math.max(axis.from, now + by)));
+    const by = stepOfKey(e, axis);
+    if (by !== undefined) onSeek(Math.min(axis.length, Math.max(0, position + by)));
     else if (e.key === "Home") onStart();
     else if (e.key === "End") onEnd();
     else return;
     e.preventDefault();
   };
+  const unit = axis.kind === "time" ? 1000 : 1;
   return (
     <div className="relative">
       <div
@@ -84,8 +85,8 @@ export function SeekBar({ index, axis: whole, now, times, positionText, onSeek, 
         tabIndex={0}
         aria-label="Position in the session"
         aria-valuemin={0}
-        aria-valuemax={Math.round((axis.to - axis.from) / 1000)}
-        aria-valuenow={Math.round((now - axis.from) / 1000)}
+        aria-valuemax={Math.round(axis.length / unit)}
+        aria-valuenow={Math.round(position / unit)}
         aria-valuetext={positionText}
         className="relative h-10 w-full cursor-pointer touch-none select-none"
         onKeyDown={onKeyDown}
@@ -110,9 +111,9 @@ export function SeekBar({ index, axis: whole, now, times, positionText, onSeek, 
   );
 }
 
-/** How far a key moves the playhead, in milliseconds: as far as the shortcuts do. */
-function stepOfKey(e: KeyboardEvent, length: number): number | undefined {
-  const small = e.shiftKey ? length / 10 : 5_000;
+/** How far a key moves the playhead: as far as the shortcuts do. */
+function stepOfKey(e: KeyboardEvent, { kind, length }: Axis): number | undefined {
+  const small = e.shiftKey ? length / 10 : smallStep(kind);
   switch (e.key) {
     case "ArrowRight":
     case "ArrowUp":
@@ -128,13 +129,13 @@ function stepOfKey(e: KeyboardEvent, length: number): number | undefined {
 }
 
 /** The visible part of the bar. It follows the playhead. */
-function useZoom(axis: Axis, now: number) {
+function useZoom(axis: Axis, position: number) {
   const [span, setSpan] = useState(wholeSpan);
-  const place = axis.place(now);
+  const place = axis.place(position);
   // biome-ignore lint/correctness/useExhaustiveDependencies: the user may scroll away until the playhead moves
   useEffect(() => {
     setSpan((s) => (place < s[0] || place > s[1] ? zoom(s, 0, 1, (place - s[0]) / (s[1] - s[0]) - 0.1) : s));
-  }, [now]);
+  }, [position]);
   return [span, setSpan] as const;
 }
 
@@ -157,14 +158,19 @@ function useWheel(ref: React.RefObject<HTMLElement | null>, set: (f: (s: Span) =
 
 function Hint({ place, width, axis, index }: { place: number; width: number; axis: Axis; index: ReplayIndex }) {
   const near = useMemo(() => markersNear(index.markers ?? [], axis, width, place * width), [index, axis, width, place]);
-  const gap = axis.gaps.find((g) => g.from <= axis.time(place) && axis.time(place) < g.to);
-  const at = near[0] ? Date.parse(near[0].at) : axis.time(place);
+  const here = axis.position(place);
+  const gap = axis.gaps.find((g) => g.from <= here && here < g.to);
+  const skip = axis.skips.find((s) => Math.abs(axis.place(s.at) - place) * width <= 4);
+  const at = near[0] ? positionOf(near[0], axis.kind) : here;
   return (
     <div
       className="pointer-events-none absolute bottom-full z-10 mb-1 max-w-80 rounded-md border border-line bg-panel px-2 py-1 text-xs whitespace-nowrap shadow-lg"
       style={{ left: `${place * 100}%`, transform: `translateX(-${place * 100}%)` }}
     >
-      <span className="font-medium tabular-nums">{clock(at - axis.from, true)}</span>
+      <span className="font-medium tabular-nums">
+        {axis.kind === "time" ? clock(at, true) : `event ${Math.round(at)}`}
+      </span>
+      {skip && <span className="text-muted"> · {duration(skip.ms)} left out</span>}
       {near.length === 0 && gap && <span className="text-muted"> · idle for {clock(gap.ms)}</span>}
       {near.slice(0, maxHinted).map((m) => (
         <span key={`${m.kind} ${m.offset}`} className="block truncate">

@@ -1,6 +1,6 @@
+import type { Deck, DeckState } from "@tapedeck/client/player";
 import { useMemo } from "react";
-import type { Deck, DeckState } from "@/data/deck";
-import { clock } from "../format";
+import { clock, plural } from "../format";
 import { Button, IconButton, Kbd } from "../ui";
 import { axisOf, idleShare } from "./axis";
 import { SeekBar } from "./seek-bar";
@@ -17,14 +17,15 @@ interface Props {
 
 /** The playback controls, for live sessions and recordings. */
 export function Transport({ deck, state, cut, onCut, recording }: Props) {
-  const { index, head, at, playing, live } = state;
-  const from = Date.parse(index?.first_at ?? "") || state.timeMs;
-  const to = Math.max(Date.parse(index?.last_at ?? "") || from, live ? state.timeMs : 0);
+  const { index, head, at, playing, live, position, length, axis: kind } = state;
+  const timed = kind === "time";
   const gaps = index?.gaps;
-  const axis = useMemo(() => axisOf(from, to, gaps ?? [], cut), [from, to, gaps, cut]);
+  const axis = useMemo(() => axisOf(kind, length, gaps ?? [], cut), [kind, length, gaps, cut]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: head changes with each event; recompute only with a new index
-  const times = useMemo(() => timesOf(deck, head), [deck, index]);
-  const positionText = `event ${at} of ${head}, ${clock(state.timeMs - from)} of ${clock(to - from)}`;
+  const positions = useMemo(() => positionsOf(deck, head, timed), [deck, index, timed]);
+  const times = timed ? `, ${clock(position)} of ${clock(length)}` : "; they have no times";
+  const positionText = `event ${at} of ${head}${times}`;
+  const running = live && state.view?.session.status === "running";
   if (!index || head === 0) return null;
   return (
     <section aria-label="Playback" className="shrink-0 border-t border-line bg-panel px-4 pt-1.5 pb-2">
@@ -35,24 +36,29 @@ export function Transport({ deck, state, cut, onCut, recording }: Props) {
           <Button
             data-keys-pass
             look={playing ? "primary" : "plain"}
-            icon={playing ? "pause" : "play"}
+            icon={playing || running ? "pause" : "play"}
             onClick={deck.toggle}
             title="Space"
             className="mx-1 w-20 justify-center"
           >
-            {playing ? "Pause" : "Play"}
+            {playing || running ? "Pause" : "Play"}
           </Button>
           <IconButton icon="forward" label="Step forward" keys="." onClick={() => deck.step(1, "item")} />
           <IconButton icon="end" label="Go to end" keys="End" onClick={() => deck.seek(head)} />
         </div>
-        <span className="text-[13px] tabular-nums">
-          <span className="font-medium">{clock(state.timeMs - from, true)}</span>
-          <span className="text-muted"> / {clock(to - from)}</span>
-        </span>
+        {timed ? (
+          <span className="text-[13px] tabular-nums">
+            <span className="font-medium">{clock(position, true)}</span>
+            <span className="text-muted"> / {clock(length)}</span>
+          </span>
+        ) : (
+          <span className="text-[13px] text-muted">No times: the bar counts events</span>
+        )}
         <span className="text-[13px] text-muted tabular-nums">
           event {at.toLocaleString("en")} of {head.toLocaleString("en")}
         </span>
-        {!live && !recording && <PlaybackNotice state={state} to={to} onLive={deck.goLive} />}
+        {!live && !recording && <PlaybackNotice state={state} onLive={deck.goLive} />}
+        {running && <LiveNotice />}
         <div className="ml-auto flex items-center gap-3 text-[13px]">
           <Speed value={state.speed} onChange={deck.setSpeed} />
           <label className="flex items-center gap-1.5 text-muted">
@@ -61,19 +67,17 @@ export function Transport({ deck, state, cut, onCut, recording }: Props) {
           </label>
           <label className="flex items-center gap-1.5 text-muted" title="Show idle times shorter on the bar (a)">
             <input type="checkbox" checked={cut} onChange={(e) => onCut(e.target.checked)} /> Shorten idle
-            {!cut && idleShare(index.duration_ms, index.gaps) > 0.5 && (
-              <span className="text-warn">{Math.round(idleShare(index.duration_ms, index.gaps) * 100)}%</span>
-            )}
+            {!cut && idleShare(index) > 0.5 && <span className="text-warn">{Math.round(idleShare(index) * 100)}%</span>}
           </label>
         </div>
       </div>
       <SeekBar
         index={index}
         axis={axis}
-        now={state.timeMs}
-        times={times}
+        position={position}
+        positions={positions}
         positionText={positionText}
-        onSeek={deck.seekTime}
+        onSeek={deck.seekPosition}
         onStart={() => deck.seek(1)}
         onEnd={() => deck.seek(head)}
       />
@@ -82,26 +86,40 @@ export function Transport({ deck, state, cut, onCut, recording }: Props) {
 }
 
 /** Sessions with more events are drawn from the index alone. */
-const maxTimes = 20_000;
+const maxPositions = 20_000;
 
-function timesOf(deck: Deck, head: number): Float64Array | undefined {
-  if (head > maxTimes) return undefined;
-  const times = new Float64Array(head);
+function positionsOf(deck: Deck, head: number, timed: boolean): Float64Array | undefined {
+  if (head > maxPositions) return undefined;
+  const positions = new Float64Array(head);
   for (let i = 0; i < head; i++) {
     const e = deck.event(i);
-    if (!e) return undefined;
-    times[i] = Date.parse(e.timestamp);
+    const at = e && (timed ? deck.positionOf(e) : i + 1);
+    if (at === undefined) return undefined;
+    positions[i] = at;
   }
-  return times;
+  return positions;
 }
 
-function PlaybackNotice({ state, to, onLive }: { state: DeckState; to: number; onLive: () => void }) {
+function LiveNotice() {
+  return (
+    <span
+      className="rounded-full bg-run-soft px-2 py-px text-xs font-medium text-run"
+      title="New events are shown as they arrive"
+    >
+      Live
+    </span>
+  );
+}
+
+function PlaybackNotice({ state, onLive }: { state: DeckState; onLive: () => void }) {
+  const { axis, at, head, length, position } = state;
+  const behind = axis === "time" ? clock(Math.max(0, length - position)) : plural(Math.max(0, head - at), "event");
   return (
     <span className="flex items-center gap-2 text-[13px]">
       <span className="rounded-full bg-accent-soft px-2 py-px text-xs font-medium">
         Playback (the agent is not called)
       </span>
-      <span className="text-muted tabular-nums">{clock(to - state.timeMs)} behind live</span>
+      <span className="text-muted tabular-nums">{behind} behind live</span>
       <Button onClick={onLive} className="h-7">
         Go live <Kbd>L</Kbd>
       </Button>

@@ -1,0 +1,291 @@
+// Package grants makes and verifies the tokens of one session, which a server gives to the
+// browser of a user, to an agent that runs elsewhere, or to a reader of a shared session. A
+// token is signed, so nothing is stored for it; only a revocation is.
+package grants
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/access"
+	"github.com/tapedeck/tapedeck/internal/keyfile"
+)
+
+// Prefix begins every token.
+const Prefix = "tds_"
+
+// The files in the data folder.
+const (
+	KeyFile     = "access.key"   // the secret that signs
+	RevokedFile = "revoked.json" // what was revoked and has not expired
+	keySize     = sha256.Size    // bytes
+	maxLive     = 100_000        // tokens in use at once whose streams end with a revocation
+	maxLife     = 366 * 24 * time.Hour
+)
+
+// A Grant is the content of a token.
+type Grant struct {
+	ID         string      `json:"id"`
+	Subject    string      `json:"sub"`
+	Role       access.Role `json:"role"`
+	Session    string      `json:"ses"`
+	Gen        int64       `json:"gen"` // of the session
+	Forks      bool        `json:"forks,omitempty"`
+	Invocation string      `json:"inv,omitempty"`
+	Before     int64       `json:"before,omitempty"`
+	Issued     int64       `json:"iat"` // milliseconds since 1970
+	Expires    int64       `json:"exp"` // seconds since 1970
+}
+
+func (g *Grant) identity() *access.Identity {
+	return &access.Identity{
+		Subject: g.Subject, Role: g.Role, Expires: time.Unix(g.Expires, 0),
+		Limits: access.Limits{Session: g.Session, Gen: g.Gen, Forks: g.Forks, Invocation: g.Invocation, Before: g.Before},
+	}
+}
+
+// revoked is the content of [RevokedFile].
+type revoked struct {
+	Tokens   map[string]int64 `json:"tokens"`   // when they expire at the latest, in seconds since 1970, by Gen and id
+	Sessions map[int64]int64  `json:"sessions"` // tokens issued up to this time are revoked, in milliseconds since 1970, by Gen
+}
+
+// An Issuer signs and verifies tokens. Its methods may be called by several goroutines.
+type Issuer struct {
+	dir string // "" keeps everything in memory
+	key []byte
+
+	mu      sync.Mutex
+	revoked revoked
+	live    map[string]*live // by id
+}
+
+// A live token has been used.
+type live struct {
+	who    *access.Identity
+	gen    int64
+	issued int64
+	end    context.CancelFunc
+}
+
+// Open returns the issuer of a data folder; "" keeps its key in memory.
+func Open(dir string) (*Issuer, error) {
+	i := &Issuer{dir: dir, live: map[string]*live{}, revoked: revoked{Tokens: map[string]int64{}, Sessions: map[int64]int64{}}}
+	if err := i.loadKey(); err != nil {
+		return nil, err
+	}
+	if dir == "" {
+		return i, nil
+	}
+	b, err := os.ReadFile(filepath.Join(dir, RevokedFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return i, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(b, &i.revoked)
+	}
+	if err != nil { // without it revoked tokens would be valid again
+		return nil, tapedeck.Errorf(tapedeck.Invalid, "the file %s cannot be used: %w", RevokedFile, err).
+			WithHint("remove it together with %s: then all tokens of sessions are invalid", KeyFile)
+	}
+	return i, nil
+}
+
+func (i *Issuer) loadKey() error {
+	path := filepath.Join(i.dir, KeyFile)
+	if i.dir != "" {
+		b, err := os.ReadFile(path)
+		switch {
+		case err == nil && len(b) == keySize:
+			i.key = b
+			return nil
+		case err == nil:
+			return tapedeck.Errorf(tapedeck.Invalid, "the file %s has %d bytes, and a key has %d", KeyFile, len(b), keySize).
+				WithHint("remove it: then all tokens of sessions are invalid")
+		case !errors.Is(err, fs.ErrNotExist):
+			return tapedeck.Errorf(tapedeck.Invalid, "the key of the tokens of sessions cannot be read: %w", err)
+		}
+	}
+	i.key = make([]byte, keySize)
+	_, _ = rand.Read(i.key) // it never fails
+	if i.dir == "" {
+		return nil
+	}
+	if err := keyfile.Write(path, i.key); err != nil {
+		return tapedeck.Errorf(tapedeck.Unavailable, "the key of the tokens of sessions cannot be stored: %w", err)
+	}
+	return nil
+}
+
+// Sign returns the token of a grant, whose ID and Issued it sets.
+func (i *Issuer) Sign(g *Grant) (string, error) {
+	now := time.Now()
+	switch life := time.Unix(g.Expires, 0).Sub(now); {
+	case life <= 0:
+		return "", tapedeck.Errorf(tapedeck.Invalid, "the token would have expired already")
+	case life > maxLife:
+		return "", tapedeck.Errorf(tapedeck.Invalid, "a token of a session is valid for a year at most")
+	}
+	if err := g.identity().Check(); err != nil {
+		return "", err
+	}
+	g.ID, g.Issued = tapedeck.NewID("grant_"), now.UnixMilli()
+	b, err := json.Marshal(g)
+	if err != nil {
+		return "", err
+	}
+	body := base64.RawURLEncoding.EncodeToString(b)
+	return Prefix + body + "." + base64.RawURLEncoding.EncodeToString(i.mac(body)), nil
+}
+
+func (i *Issuer) mac(body string) []byte {
+	m := hmac.New(sha256.New, i.key)
+	m.Write([]byte("token of a session\n" + body))
+	return m.Sum(nil)
+}
+
+// strict refuses another spelling of the same bytes.
+var strict = base64.RawURLEncoding.Strict()
+
+// Verify returns the identity of a token. It is nil without an error for a token of
+// another kind.
+func (i *Issuer) Verify(_ context.Context, token string) (*access.Identity, error) {
+	rest, ok := strings.CutPrefix(token, Prefix)
+	if !ok {
+		return nil, nil
+	}
+	wrong := tapedeck.Errorf(tapedeck.Unauthorized, "the token is not valid")
+	body, sum, _ := strings.Cut(rest, ".")
+	got, err := strict.DecodeString(sum)
+	if err != nil || strings.ContainsAny(rest, "\r\n") || !hmac.Equal(got, i.mac(body)) {
+		return nil, wrong
+	}
+	b, err := strict.DecodeString(body)
+	var g Grant
+	if err != nil || json.Unmarshal(b, &g) != nil {
+		return nil, wrong
+	}
+	who, err := i.use(&g)
+	if err != nil {
+		return nil, err
+	}
+	return who, who.Valid()
+}
+
+// use returns the identity of a token, which is one for all its requests.
+func (i *Issuer) use(g *Grant) (*access.Identity, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if _, ok := i.revoked.Tokens[nameOf(g.Gen, g.ID)]; ok || g.Issued <= i.revoked.Sessions[g.Gen] {
+		return nil, tapedeck.Errorf(tapedeck.Unauthorized, "the token was revoked").WithHint("ask for a new one")
+	}
+	if l := i.live[g.ID]; l != nil {
+		return l.who, nil
+	}
+	i.makeSpace()
+	l := &live{who: g.identity(), gen: g.Gen, issued: g.Issued}
+	l.who.Revoked, l.end = context.WithCancel(context.Background())
+	i.live[g.ID] = l
+	return l.who, nil
+}
+
+// makeSpace forgets tokens that have expired, and if that is not enough, any other: its
+// streams end, and its client connects again. The caller has the lock.
+func (i *Issuer) makeSpace() {
+	if len(i.live) < maxLive {
+		return
+	}
+	now := time.Now()
+	for id, l := range i.live {
+		if !now.Before(l.who.Expires) {
+			i.forget(id)
+		}
+	}
+	for id := range i.live {
+		if len(i.live) < maxLive {
+			return
+		}
+		i.forget(id)
+	}
+}
+
+// forget ends what a token began. The caller has the lock.
+func (i *Issuer) forget(id string) {
+	i.live[id].end()
+	delete(i.live, id)
+}
+
+// nameOf names a token of a session. An owner revokes tokens of that session only.
+func nameOf(gen int64, id string) string { return strconv.FormatInt(gen, 10) + "/" + id }
+
+// maxRevoked is how many single tokens of all sessions are revoked at once.
+const maxRevoked = 100_000
+
+// Revoke makes a token of a session invalid for ever, and ends its streams.
+func (i *Issuer) Revoke(gen int64, id string) error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if len(i.revoked.Tokens) >= maxRevoked {
+		return tapedeck.Errorf(tapedeck.Limited, "too many single tokens are revoked").WithHint("revoke all tokens of the session")
+	}
+	name := nameOf(gen, id)
+	i.revoked.Tokens[name] = time.Now().Add(maxLife).Unix()
+	if l := i.live[id]; l != nil && l.gen == gen {
+		i.revoked.Tokens[name] = l.who.Expires.Unix()
+		i.forget(id)
+	}
+	return i.store()
+}
+
+// RevokeAll makes all tokens of a session that were issued so far invalid, and ends their
+// streams.
+func (i *Issuer) RevokeAll(gen int64) error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.revoked.Sessions[gen] = time.Now().UnixMilli()
+	for id, l := range i.live {
+		if l.gen == gen {
+			i.forget(id)
+		}
+	}
+	return i.store()
+}
+
+// store stores what was revoked, without what has expired since. The caller has the lock.
+func (i *Issuer) store() error {
+	now := time.Now()
+	for id, expires := range i.revoked.Tokens {
+		if now.Unix() > expires {
+			delete(i.revoked.Tokens, id)
+		}
+	}
+	for gen, until := range i.revoked.Sessions {
+		if now.Sub(time.UnixMilli(until)) > maxLife {
+			delete(i.revoked.Sessions, gen)
+		}
+	}
+	if i.dir == "" {
+		return nil
+	}
+	b, err := json.Marshal(i.revoked)
+	if err == nil {
+		err = keyfile.Write(filepath.Join(i.dir, RevokedFile), b)
+	}
+	if err != nil {
+		return tapedeck.Errorf(tapedeck.Unavailable, "the revocation cannot be stored, and counts only until the server ends: %w", err)
+	}
+	return nil
+}

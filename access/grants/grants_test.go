@@ -1,0 +1,137 @@
+package grants_test
+
+import (
+	"encoding/base64"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/access"
+	"github.com/tapedeck/tapedeck/access/grants"
+)
+
+func open(t *testing.T, dir string) *grants.Issuer {
+	t.Helper()
+	i, err := grants.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return i
+}
+
+func sign(t *testing.T, i *grants.Issuer, g grants.Grant) (grants.Grant, string) {
+	t.Helper()
+	if g.Expires == 0 {
+		g.Expires = time.Now().Add(time.Hour).Unix()
+	}
+	token, err := i.Sign(&g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g, token
+}
+
+func valid(t *testing.T, i *grants.Issuer, token string) bool {
+	t.Helper()
+	who, err := i.Verify(t.Context(), token)
+	if err != nil && tapedeck.KindOf(err) != tapedeck.Unauthorized {
+		t.Error(err)
+	}
+	return err == nil && who != nil
+}
+
+var user = grants.Grant{Subject: "ada", Role: access.User, Session: "s", Gen: 7}
+
+// TestToken: a token says what it was made for, and no other spelling of it is valid.
+func TestToken(t *testing.T) {
+	i := open(t, "")
+	_, token := sign(t, i, grants.Grant{Subject: "vic", Role: access.Reader, Session: "s", Gen: 7, Before: 12})
+	who, err := i.Verify(t.Context(), token)
+	if err != nil || who.Subject != "vic" || who.Role != access.Reader || who.Limits.Session != "s" || who.Limits.Gen != 7 || who.Limits.Before != 12 {
+		t.Fatalf("%+v %v", who, err)
+	}
+	if again, err := i.Verify(t.Context(), token); err != nil || again != who {
+		t.Errorf("its next request has another identity: %v", err)
+	}
+	for at := range token {
+		for _, c := range []byte{'A', 'B', '_', '.', '\n'} {
+			if other := token[:at] + string(c) + token[at+1:]; other != token && strings.HasPrefix(other, grants.Prefix) && valid(t, i, other) {
+				t.Fatalf("%s is valid, too", other)
+			}
+		}
+	}
+	for _, other := range []string{token + "=", token + "\n", strings.Replace(token, ".", "\n.", 1), grants.Prefix, grants.Prefix + "."} {
+		if valid(t, i, other) {
+			t.Errorf("%q is valid, too", other)
+		}
+	}
+	if valid(t, open(t, ""), token) {
+		t.Error("a token of another server is valid")
+	}
+	body, _, _ := strings.Cut(strings.TrimPrefix(token, grants.Prefix), ".")
+	if b, err := base64.RawURLEncoding.DecodeString(body); err != nil || !strings.Contains(string(b), `"before":12`) {
+		t.Errorf("%s %v", b, err)
+	}
+}
+
+// TestLife: a token is not made for the past, nor for more than a year.
+func TestLife(t *testing.T) {
+	i := open(t, "")
+	for _, d := range []time.Duration{-time.Minute, 400 * 24 * time.Hour} {
+		g := user
+		g.Expires = time.Now().Add(d).Unix()
+		if _, err := i.Sign(&g); tapedeck.KindOf(err) != tapedeck.Invalid {
+			t.Errorf("%v: %v", d, err)
+		}
+	}
+	g := user
+	g.Role, g.Expires = access.Admin, time.Now().Add(time.Hour).Unix()
+	if _, err := i.Sign(&g); tapedeck.KindOf(err) != tapedeck.Invalid {
+		t.Errorf("a token of one session for an admin: %v", err)
+	}
+}
+
+// TestRevoke: a revocation ends what the token began, holds after a restart, and leaves
+// other tokens valid.
+func TestRevoke(t *testing.T) {
+	dir := t.TempDir()
+	i := open(t, dir)
+	one, first := sign(t, i, user)
+	_, second := sign(t, i, user)
+	other := user
+	other.Gen = 8
+	_, third := sign(t, i, other)
+	who, err := i.Verify(t.Context(), first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := i.Revoke(8, one.ID); err != nil || !valid(t, i, first) {
+		t.Errorf("the owner of another session revokes it: %v", err)
+	}
+	if err := i.Revoke(7, one.ID); err != nil {
+		t.Fatal(err)
+	}
+	if who.Revoked.Err() == nil || valid(t, i, first) || !valid(t, i, second) {
+		t.Error("a revocation")
+	}
+	i = open(t, dir)
+	if valid(t, i, first) || !valid(t, i, second) {
+		t.Error("a revocation after a restart")
+	}
+	if err := i.RevokeAll(7); err != nil {
+		t.Fatal(err)
+	}
+	i = open(t, dir)
+	if valid(t, i, second) || !valid(t, i, third) {
+		t.Error("the revocation of all tokens of a session")
+	}
+	if err := os.WriteFile(filepath.Join(dir, grants.RevokedFile), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := grants.Open(dir); tapedeck.KindOf(err) != tapedeck.Invalid {
+		t.Errorf("without the revocations: %v", err)
+	}
+}

@@ -1,0 +1,110 @@
+package guard
+
+import (
+	"context"
+	"io"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/access"
+	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/payload"
+)
+
+// Export returns a session as a file.
+func (v *Guarded) Export(ctx context.Context, in api.ExportRequest) (api.Export, error) {
+	if _, err := v.g.whole(ctx, in.Session); err != nil {
+		return api.Export{}, err
+	}
+	return v.verbs.Export(ctx, in)
+}
+
+// PreviewExport tells what a redaction would leave out.
+func (v *Guarded) PreviewExport(ctx context.Context, in api.ExportRequest) (api.RedactionPreview, error) {
+	if _, err := v.g.whole(ctx, in.Session); err != nil {
+		return api.RedactionPreview{}, err
+	}
+	return v.verbs.PreviewExport(ctx, in)
+}
+
+// imports returns the identity of a context if it may import.
+func imports(ctx context.Context) (*access.Identity, error) {
+	i, err := creates(ctx)
+	if err == nil && !i.Limits.IsZero() {
+		err = tapedeck.Errorf(tapedeck.Forbidden, "a token that is limited to some sessions cannot import others")
+	}
+	return i, err
+}
+
+// importer returns the owner of imported sessions. "" keeps the owners that the file names,
+// which is for an admin only, as in the restore of a backup.
+func importer(i *access.Identity, given string) string {
+	if i.Role == access.Admin {
+		return given
+	}
+	return i.Subject
+}
+
+// Import creates sessions from a file.
+func (v *Guarded) Import(ctx context.Context, in api.ImportRequest, r io.Reader) (api.Imported, error) {
+	i, err := imports(ctx)
+	if err != nil {
+		return api.Imported{}, err
+	}
+	in.Owner, in.Actor = importer(i, in.Owner), actor(i, in.Actor)
+	return v.verbs.Import(ctx, in, r)
+}
+
+// PreviewImport tells what an import would create.
+func (v *Guarded) PreviewImport(ctx context.Context, in api.ImportRequest, r io.Reader) (api.ImportPreview, error) {
+	i, err := imports(ctx)
+	if err != nil {
+		return api.ImportPreview{}, err
+	}
+	in.Owner, in.Actor = importer(i, in.Owner), actor(i, in.Actor)
+	return v.verbs.PreviewImport(ctx, in, r)
+}
+
+// Presence notes where a user is. The user is the identity; only an admin names others.
+func (v *Guarded) Presence(ctx context.Context, n api.PresenceNote) ([]payload.Presence, error) {
+	i, err := v.g.whole(ctx, n.Session)
+	switch {
+	case err != nil:
+		return nil, err
+	case i.Role == access.Agent:
+		return nil, tapedeck.Errorf(tapedeck.Forbidden, "an agent's token is not a user who looks at a session")
+	case i.Role != access.Admin || n.User == "":
+		n.User = i.Subject
+	}
+	if s, err := v.g.entry(ctx, n.Session); err != nil {
+		return nil, err
+	} else if s.Labels[api.PresenceLabel] == api.PresenceStored { // then it is an event
+		if _, err := v.g.allow(ctx, n.Session, access.Write); err != nil {
+			return nil, err
+		}
+	}
+	return v.verbs.Presence(ctx, n)
+}
+
+// Present lists the users in a session.
+func (v *Guarded) Present(ctx context.Context, session string) ([]payload.Presence, error) {
+	if _, err := v.g.whole(ctx, session); err != nil {
+		return nil, err
+	}
+	return v.verbs.Present(ctx, session)
+}
+
+// WatchPresence watches the users in a session. An identity that may not see them sees
+// nobody.
+func (v *Guarded) WatchPresence(ctx context.Context, session string) api.PresenceWatcher {
+	if _, err := v.g.whole(ctx, session); err != nil {
+		return nobody{}
+	}
+	return v.verbs.WatchPresence(ctx, session)
+}
+
+// nobody watches a session in which nobody is.
+type nobody struct{}
+
+func (nobody) Changed() <-chan struct{}  { return nil }
+func (nobody) Changes() []tapedeck.Event { return nil }
+func (nobody) Stop()                     {}

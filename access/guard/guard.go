@@ -1,0 +1,176 @@
+// Package guard applies the rules of package access to everything that the protocols use:
+// sessions and streams, verbs, views and search. The identity is in the context. Without
+// an identity everything is refused.
+//
+// A session that an identity may not read does not exist for it: each call answers what
+// it answers for an id that was never used.
+package guard
+
+import (
+	"context"
+	"strings"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/access"
+	"github.com/tapedeck/tapedeck/access/grants"
+)
+
+// Options are what is guarded. All are required.
+type Options struct {
+	Store  Store  // the hub
+	Verbs  Verbs  // the engine
+	Views  Views  // the projections
+	Search Search // the index of the search
+
+	Issuer    *grants.Issuer // makes the tokens of sessions
+	Workflows Workflows
+}
+
+// A Guard decides who may do what. Its methods may be called by several goroutines.
+type Guard struct {
+	store   Store
+	entries *entries
+	frozen  *frozen
+
+	Sessions *Sessions // guards Options.Store
+	Verbs    *Guarded  // guards Options.Verbs
+	Views    *Shown    // guards Options.Views
+	Search   *Searched // guards Options.Search
+	Tokens   *Issued   // guards Options.Issuer
+
+	Workflows *Library // guards Options.Workflows
+}
+
+// New returns a guard. Register its [Guard.Observer] with the store.
+func New(o Options) *Guard {
+	g := &Guard{store: o.Store, entries: newEntries(), frozen: newFrozen(o.Store)}
+	g.Sessions = &Sessions{g}
+	g.Verbs = &Guarded{g, o.Verbs}
+	g.Views = &Shown{g, o.Views}
+	g.Search = &Searched{g, o.Search}
+	g.Tokens = &Issued{g, o.Issuer}
+	g.Workflows = &Library{g, o.Workflows}
+	return g
+}
+
+// Observer returns the observer of the store.
+func (g *Guard) Observer() tapedeck.Observer {
+	return tapedeck.Observer{
+		Committed: g.entries.committed,
+		Erased:    func(context.Context, string, []string) error { g.frozen.drop(); return nil },
+	}
+}
+
+// who returns the identity of a context.
+func who(ctx context.Context) (*access.Identity, error) {
+	i := access.From(ctx)
+	if i == nil {
+		return nil, tapedeck.Errorf(tapedeck.Unauthorized, "this needs a token").WithHint("send the header Authorization: Bearer and the token")
+	}
+	return i, i.Valid()
+}
+
+// allow returns the identity of a context if it may use a session at a level.
+func (g *Guard) allow(ctx context.Context, session string, need access.Level) (*access.Identity, error) {
+	i, err := who(ctx)
+	if err != nil || i.IsUnlimited() {
+		return i, err
+	}
+	have, err := g.level(ctx, i, session)
+	if err != nil {
+		return nil, err
+	}
+	return i, enough(session, have, need)
+}
+
+// Owns returns an error unless the identity of a context owns a session.
+func (g *Guard) Owns(ctx context.Context, session string) error {
+	_, err := g.allow(ctx, session, access.Own)
+	return err
+}
+
+// enough returns an error if an identity has a lower level at a session than it needs.
+func enough(session string, have, need access.Level) error {
+	switch {
+	case have == access.None:
+		return notFound(session)
+	case have >= need:
+		return nil
+	case need == access.Own:
+		return tapedeck.Errorf(tapedeck.Forbidden, "only the owner of session %s and an admin may do this", session)
+	}
+	return tapedeck.Errorf(tapedeck.Forbidden, "this token may read session %s, and not change it", session)
+}
+
+// notFound returns the error of a session that does not exist, in the words of the stores.
+func notFound(session string) error {
+	return tapedeck.Errorf(tapedeck.NotFound, "there is no session %q", session)
+}
+
+// taken returns the error of an id that cannot be used for something new. It does not say
+// whether a session of another owner has it, or whether it was deleted.
+func taken(session string) error {
+	return tapedeck.Errorf(tapedeck.Conflict, "the id %s is not free", session).WithHint("choose another id, or none")
+}
+
+// level returns what an identity may do with a session. A session that does not exist is
+// [access.None].
+func (g *Guard) level(ctx context.Context, i *access.Identity, session string) (access.Level, error) {
+	if strings.HasPrefix(session, tapedeck.ViewPrefix) {
+		return access.None, nil
+	}
+	if strings.HasPrefix(session, tapedeck.StreamPrefix) {
+		return i.LevelOf(&tapedeck.Session{ID: session, Kind: tapedeck.KindStream}), nil
+	}
+	if l := &i.Limits; l.Session == session && l.Gen == 0 {
+		return i.Granted(), nil // whether it exists is for the store to say
+	} else if l.Session != session && l.Session != "" && !l.Forks {
+		return access.None, nil
+	}
+	s, err := g.entry(ctx, session)
+	if err != nil {
+		return access.None, missing(err)
+	}
+	switch l := &i.Limits; {
+	case l.Session == session && l.Gen == s.Gen:
+		return i.Granted(), nil
+	case l.Session == session: // it was deleted and recreated
+		return access.None, nil
+	case l.Session != "":
+		return g.levelOfFork(ctx, i, &s)
+	}
+	return i.LevelOf(&s), nil
+}
+
+// missing returns nil for the error of a session that is not there, otherwise the error.
+func missing(err error) error {
+	if k := tapedeck.KindOf(err); k == tapedeck.NotFound || k == tapedeck.Gone {
+		return nil
+	}
+	return err
+}
+
+// maxGenerations is how many forks of forks are followed to their origin.
+const maxGenerations = 64
+
+// levelOfFork returns the level at a session that may be a fork of the token's session.
+func (g *Guard) levelOfFork(ctx context.Context, i *access.Identity, s *tapedeck.Session) (access.Level, error) {
+	parent := s.Parent
+	for range maxGenerations {
+		if parent == "" {
+			break
+		}
+		p, err := g.entry(ctx, parent)
+		if err != nil {
+			return access.None, missing(err)
+		}
+		switch {
+		case p.Owner != s.Owner:
+			return access.None, nil
+		case p.ID == i.Limits.Session && (i.Limits.Gen == 0 || p.Gen == i.Limits.Gen):
+			return i.Granted(), nil
+		}
+		parent = p.Parent
+	}
+	return access.None, nil
+}

@@ -1,0 +1,41 @@
+package guard
+
+import (
+	"context"
+
+	"github.com/tapedeck/tapedeck/access"
+	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/view"
+)
+
+// CancelAll stops a run, and withdraws the inputs that wait in its thread.
+func (v *Guarded) CancelAll(ctx context.Context, session, invocation string) (api.Cancelled, error) {
+	if _, err := v.g.allow(ctx, session, access.Write); err != nil {
+		return api.Cancelled{}, err
+	}
+	return v.verbs.CancelAll(ctx, session, invocation)
+}
+
+// Inputs lists the inputs of a session.
+func (v *Guarded) Inputs(ctx context.Context, session, thread string) ([]view.Input, error) {
+	if _, err := v.g.whole(ctx, session); err != nil { // they are those of the head
+		return nil, err
+	}
+	return v.verbs.Inputs(ctx, session, thread)
+}
+
+// Withdraw withdraws an input that waits.
+func (v *Guarded) Withdraw(ctx context.Context, w api.Withdraw) (view.Input, error) {
+	if err := v.write(ctx, w.Session, &w.Actor); err != nil {
+		return view.Input{}, err
+	}
+	return v.verbs.Withdraw(ctx, w)
+}
+
+// Move changes the place of an input that waits.
+func (v *Guarded) Move(ctx context.Context, m api.Move) (view.Input, error) {
+	if err := v.write(ctx, m.Session, &m.Actor); err != nil {
+		return view.Input{}, err
+	}
+	return v.verbs.Move(ctx, m)
+}

@@ -1,0 +1,75 @@
+package guard
+
+import (
+	"context"
+	"time"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/access"
+	"github.com/tapedeck/tapedeck/access/grants"
+	"github.com/tapedeck/tapedeck/api"
+)
+
+// Issued makes and revokes the tokens of one session. Only its owner and an admin do.
+type Issued struct {
+	g      *Guard
+	issuer *grants.Issuer
+}
+
+// defaultLife is how long a token of a session is valid if the request does not say.
+const defaultLife = time.Hour
+
+// Issue makes a token of a session.
+func (v *Issued) Issue(ctx context.Context, n api.NewToken) (api.IssuedToken, error) {
+	i, err := v.g.allow(ctx, n.Session, access.Own)
+	if err != nil {
+		return api.IssuedToken{}, err
+	}
+	s, err := v.g.store.Head(ctx, n.Session)
+	switch {
+	case err != nil:
+		return api.IssuedToken{}, err
+	case s.Kind != tapedeck.KindSession:
+		return api.IssuedToken{}, notFound(n.Session)
+	case n.Before > s.Head:
+		return api.IssuedToken{}, beyond(n.Session, s.Head)
+	}
+	grant := grants.Grant{
+		Subject: i.Subject, Role: access.Role(n.Role), Session: s.ID, Gen: s.Gen, Forks: n.Forks, Invocation: n.Invocation, Before: n.Before,
+		Expires: time.Now().Add(defaultLife).Unix(),
+	}
+	if n.Expires != nil {
+		grant.Expires = n.Expires.Unix()
+	}
+	switch {
+	case n.Subject != "" && n.Subject != i.Subject && i.Role != access.Admin && grant.Role != access.Agent:
+		return api.IssuedToken{}, tapedeck.Errorf(tapedeck.Forbidden, "only an admin makes tokens for others")
+	case n.Subject != "":
+		grant.Subject = n.Subject
+	}
+	if end := i.Expires; !end.IsZero() && grant.Role == access.User && grant.Expires > end.Unix() {
+		grant.Expires = end.Unix() // it does not outlive the one who may write
+	}
+	token, err := v.issuer.Sign(&grant)
+	if err != nil {
+		return api.IssuedToken{}, err
+	}
+	return api.IssuedToken{
+		ID: grant.ID, Token: token, Session: s.ID, Role: n.Role, Subject: grant.Subject, Expires: time.Unix(grant.Expires, 0).UTC(),
+	}, nil
+}
+
+// Revoke revokes a token of a session; without an id all that were made so far.
+func (v *Issued) Revoke(ctx context.Context, session, id string) error {
+	if _, err := v.g.allow(ctx, session, access.Own); err != nil {
+		return err
+	}
+	s, err := v.g.store.Head(ctx, session)
+	if err != nil {
+		return err
+	}
+	if id == "" {
+		return v.issuer.RevokeAll(s.Gen)
+	}
+	return v.issuer.Revoke(s.Gen, id)
+}

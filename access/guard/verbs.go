@@ -1,0 +1,359 @@
+package guard
+
+import (
+	"context"
+	"io"
+	"strings"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/access"
+	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/payload"
+	"github.com/tapedeck/tapedeck/view"
+)
+
+// Verbs change sessions. The engine implements it.
+type Verbs interface {
+	Create(ctx context.Context, n api.NewSession) (tapedeck.Session, error)
+	Append(ctx context.Context, a tapedeck.Append) (tapedeck.Appended, error)
+	Rename(ctx context.Context, r api.Rename) (tapedeck.Session, error)
+	Close(ctx context.Context, session, actor string) error
+	Delete(ctx context.Context, session string) error
+	Erase(ctx context.Context, e api.Erase) (api.Erased, error)
+
+	Agents() []tapedeck.Agent
+	Start(ctx context.Context, t api.Task) (api.Started, error)
+	Cancel(ctx context.Context, session, invocation string) (api.Cancelled, error)
+	Resume(ctx context.Context, r api.Resume) (api.Started, error)
+	Answer(ctx context.Context, a api.Answer) (api.Answered, error)
+
+	CancelAll(ctx context.Context, session, invocation string) (api.Cancelled, error)
+	Inputs(ctx context.Context, session, thread string) ([]view.Input, error)
+	Withdraw(ctx context.Context, w api.Withdraw) (view.Input, error)
+	Move(ctx context.Context, m api.Move) (view.Input, error)
+
+	SendMessage(ctx context.Context, m api.SendMessage) (api.MessageSent, error)
+
+	Rewind(ctx context.Context, r api.Rewind) (api.Rewound, error)
+	Undo(ctx context.Context, u api.Undo) (api.Rewound, error)
+	Overwrite(ctx context.Context, o api.Overwrite) (api.Rewound, error)
+	Clear(ctx context.Context, c api.Clear) (api.Rewound, error)
+	Fork(ctx context.Context, f api.Fork) (tapedeck.Session, error)
+
+	Export(ctx context.Context, in api.ExportRequest) (api.Export, error)
+	PreviewExport(ctx context.Context, in api.ExportRequest) (api.RedactionPreview, error)
+	Import(ctx context.Context, in api.ImportRequest, r io.Reader) (api.Imported, error)
+	PreviewImport(ctx context.Context, in api.ImportRequest, r io.Reader) (api.ImportPreview, error)
+
+	Presence(ctx context.Context, n api.PresenceNote) ([]payload.Presence, error)
+	Present(ctx context.Context, session string) ([]payload.Presence, error)
+	WatchPresence(ctx context.Context, session string) api.PresenceWatcher
+}
+
+// Guarded is a [Verbs] that does for each identity what it may do. Owner and actor of what
+// is written are those of the identity. Only an admin names others.
+type Guarded struct {
+	g     *Guard
+	verbs Verbs
+}
+
+// actor returns the actor of what an identity writes.
+func actor(i *access.Identity, given string) string {
+	if i.Role == access.Admin && given != "" {
+		return given
+	}
+	return i.Actor()
+}
+
+// owner returns the owner of what an identity creates.
+func owner(i *access.Identity, given string) string {
+	if i.Role == access.Admin && given != "" {
+		return given
+	}
+	return i.Subject
+}
+
+// write checks that an identity may change a session, and sets the actor of the change.
+func (v *Guarded) write(ctx context.Context, session string, by *string) error {
+	i, err := v.g.allow(ctx, session, access.Write)
+	if err == nil {
+		*by = actor(i, *by)
+	}
+	return err
+}
+
+// own checks that an identity owns a session, and sets the actor of the change.
+func (v *Guarded) own(ctx context.Context, session string, by *string) error {
+	i, err := v.g.allow(ctx, session, access.Own)
+	if err == nil {
+		*by = actor(i, *by)
+	}
+	return err
+}
+
+// creates returns the identity of a context if it may create sessions.
+func creates(ctx context.Context) (*access.Identity, error) {
+	i, err := who(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case i.Limits.Session != "":
+		return nil, ofOneSession()
+	case i.Role != access.Admin && i.Role != access.User:
+		return nil, tapedeck.Errorf(tapedeck.Forbidden, "a token of role %s creates no sessions", i.Role)
+	}
+	return i, nil
+}
+
+// newID returns the id of a new session: the given one if the identity may use it, or else
+// one that its prefix begins.
+func newID(i *access.Identity, id string) (string, error) {
+	switch prefix := i.Limits.Prefix; {
+	case prefix == "":
+		return id, nil
+	case id == "":
+		return tapedeck.NewID(prefix), nil
+	case !strings.HasPrefix(id, prefix):
+		return "", tapedeck.Errorf(tapedeck.Forbidden, "the ids of the sessions of this token begin with %s", prefix)
+	}
+	return id, nil
+}
+
+// Create creates a session.
+func (v *Guarded) Create(ctx context.Context, n api.NewSession) (tapedeck.Session, error) {
+	i, err := creates(ctx)
+	if err != nil {
+		return tapedeck.Session{}, err
+	}
+	if n.ID, err = newID(i, n.ID); err != nil {
+		return tapedeck.Session{}, err
+	}
+	n.Owner, n.Actor = owner(i, n.Owner), actor(i, n.Actor)
+	if !access.HasLabels(n.Labels, i.Limits.Labels) {
+		labels := map[string]string{}
+		for _, from := range []map[string]string{n.Labels, i.Limits.Labels} {
+			for name, value := range from {
+				labels[name] = value
+			}
+		}
+		n.Labels = labels
+	}
+	s, err := v.verbs.Create(ctx, n)
+	return s, v.conflict(ctx, i, n.ID, err)
+}
+
+// conflict returns the error of the creation of an id that exists. What is hidden from the
+// identity is the same for all that it cannot read.
+func (v *Guarded) conflict(ctx context.Context, i *access.Identity, id string, err error) error {
+	k := tapedeck.KindOf(err)
+	if id == "" || i.IsUnlimited() || k != tapedeck.Conflict && k != tapedeck.Gone {
+		return err
+	}
+	have, failed := v.g.level(ctx, i, id)
+	switch {
+	case failed != nil:
+		return failed
+	case have == access.None:
+		return taken(id)
+	}
+	return err
+}
+
+// Rename changes the title or the labels of a session.
+func (v *Guarded) Rename(ctx context.Context, r api.Rename) (tapedeck.Session, error) {
+	need := access.Write
+	if r.Labels != nil {
+		need = access.Own
+	}
+	i, err := v.g.allow(ctx, r.Session, need)
+	if err != nil {
+		return tapedeck.Session{}, err
+	}
+	if r.Labels != nil && !access.HasLabels(r.Labels, i.Limits.Labels) {
+		return tapedeck.Session{}, tapedeck.Errorf(tapedeck.Forbidden, "a session keeps the labels by which this token finds it")
+	}
+	r.Actor = actor(i, r.Actor)
+	s, err := v.verbs.Rename(ctx, r)
+	v.g.hide(ctx, i, &s)
+	return s, err
+}
+
+// Close closes a session.
+func (v *Guarded) Close(ctx context.Context, session, by string) error {
+	if err := v.own(ctx, session, &by); err != nil {
+		return err
+	}
+	return v.verbs.Close(ctx, session, by)
+}
+
+// Delete deletes a session.
+func (v *Guarded) Delete(ctx context.Context, session string) error {
+	if _, err := v.g.allow(ctx, session, access.Own); err != nil {
+		return err
+	}
+	return v.verbs.Delete(ctx, session)
+}
+
+// Erase removes payloads. The forks that lost them, too, are named if the identity can
+// read them.
+func (v *Guarded) Erase(ctx context.Context, e api.Erase) (api.Erased, error) {
+	if err := v.own(ctx, e.Session, &e.Actor); err != nil {
+		return api.Erased{}, err
+	}
+	out, err := v.verbs.Erase(ctx, e)
+	var shown []string
+	for _, f := range out.Forks {
+		if _, hidden := v.g.allow(ctx, f, access.Read); hidden == nil {
+			shown = append(shown, f)
+		}
+	}
+	out.Forks = shown
+	return out, err
+}
+
+// Agents lists the agents.
+func (v *Guarded) Agents() []tapedeck.Agent { return v.verbs.Agents() }
+
+// Start gives an agent a task.
+func (v *Guarded) Start(ctx context.Context, t api.Task) (api.Started, error) {
+	if t.Session != "" {
+		i, err := v.g.allow(ctx, t.Session, access.Write)
+		missing := tapedeck.KindOf(err) == tapedeck.NotFound && t.Create
+		if err != nil && !missing {
+			return api.Started{}, err
+		}
+		if err == nil && !t.Create {
+			t.Actor = actor(i, t.Actor)
+			return v.verbs.Start(ctx, t)
+		}
+		if err == nil && i.Limits.Session != "" {
+			t.Actor, t.Create = actor(i, t.Actor), false
+			return v.verbs.Start(ctx, t)
+		}
+	}
+	return v.startNew(ctx, t)
+}
+
+// startNew gives an agent a task in a session that is created, if it does not exist.
+func (v *Guarded) startNew(ctx context.Context, t api.Task) (api.Started, error) {
+	i, err := creates(ctx)
+	if err != nil {
+		return api.Started{}, err
+	}
+	if len(i.Limits.Labels) > 0 {
+		return api.Started{}, tapedeck.Errorf(tapedeck.Forbidden, "the sessions of this token have labels, and a task sets none").WithHint("create the session first")
+	}
+	fresh := t.Session == ""
+	if t.Session, err = newID(i, t.Session); err != nil {
+		return api.Started{}, err
+	}
+	t.Create = t.Create || fresh && t.Session != ""
+	if t.Session != "" && !i.IsUnlimited() { // a foreign session must not be joined
+		if have, err := v.g.level(ctx, i, t.Session); err != nil {
+			return api.Started{}, err
+		} else if have == access.None && v.g.exists(ctx, t.Session) {
+			return api.Started{}, taken(t.Session)
+		}
+	}
+	t.Owner, t.Actor = owner(i, t.Owner), actor(i, t.Actor)
+	out, err := v.verbs.Start(ctx, t)
+	return out, v.conflict(ctx, i, t.Session, err)
+}
+
+// exists reports whether an id is in use.
+func (g *Guard) exists(ctx context.Context, session string) bool {
+	_, err := g.store.Head(ctx, session)
+	return tapedeck.KindOf(err) != tapedeck.NotFound
+}
+
+// Cancel stops a run.
+func (v *Guarded) Cancel(ctx context.Context, session, invocation string) (api.Cancelled, error) {
+	if _, err := v.g.allow(ctx, session, access.Write); err != nil {
+		return api.Cancelled{}, err
+	}
+	return v.verbs.Cancel(ctx, session, invocation)
+}
+
+// Resume continues a run.
+func (v *Guarded) Resume(ctx context.Context, r api.Resume) (api.Started, error) {
+	if err := v.write(ctx, r.Session, &r.Actor); err != nil {
+		return api.Started{}, err
+	}
+	return v.verbs.Resume(ctx, r)
+}
+
+// Answer answers a question of an agent.
+func (v *Guarded) Answer(ctx context.Context, a api.Answer) (api.Answered, error) {
+	if err := v.write(ctx, a.Session, &a.Actor); err != nil {
+		return api.Answered{}, err
+	}
+	return v.verbs.Answer(ctx, a)
+}
+
+// SendMessage sends a message to a workflow.
+func (v *Guarded) SendMessage(ctx context.Context, m api.SendMessage) (api.MessageSent, error) {
+	if err := v.write(ctx, m.Session, &m.Actor); err != nil {
+		return api.MessageSent{}, err
+	}
+	return v.verbs.SendMessage(ctx, m)
+}
+
+// Rewind reverts events.
+func (v *Guarded) Rewind(ctx context.Context, r api.Rewind) (api.Rewound, error) {
+	if err := v.write(ctx, r.Session, &r.Actor); err != nil {
+		return api.Rewound{}, err
+	}
+	return v.verbs.Rewind(ctx, r)
+}
+
+// Undo makes reverted events active again.
+func (v *Guarded) Undo(ctx context.Context, u api.Undo) (api.Rewound, error) {
+	if err := v.write(ctx, u.Session, &u.Actor); err != nil {
+		return api.Rewound{}, err
+	}
+	return v.verbs.Undo(ctx, u)
+}
+
+// Overwrite reverts events that others replace.
+func (v *Guarded) Overwrite(ctx context.Context, o api.Overwrite) (api.Rewound, error) {
+	if err := v.write(ctx, o.Session, &o.Actor); err != nil {
+		return api.Rewound{}, err
+	}
+	return v.verbs.Overwrite(ctx, o)
+}
+
+// Clear reverts everything in a thread.
+func (v *Guarded) Clear(ctx context.Context, c api.Clear) (api.Rewound, error) {
+	if err := v.write(ctx, c.Session, &c.Actor); err != nil {
+		return api.Rewound{}, err
+	}
+	return v.verbs.Clear(ctx, c)
+}
+
+// Fork creates a session that shares the events of another. It belongs to the identity,
+// and is shared with nobody. A fork by the token of one session belongs to the owner of
+// that session.
+func (v *Guarded) Fork(ctx context.Context, f api.Fork) (tapedeck.Session, error) {
+	i, err := v.g.whole(ctx, f.Parent)
+	switch {
+	case err != nil:
+		return tapedeck.Session{}, err
+	case i.Role != access.Admin && i.Role != access.User:
+		return tapedeck.Session{}, tapedeck.Errorf(tapedeck.Forbidden, "a token of role %s creates no sessions", i.Role)
+	case i.Limits.Session != "" && !i.Limits.Forks:
+		return tapedeck.Session{}, ofOneSession()
+	}
+	if f.ID, err = newID(i, f.ID); err != nil {
+		return tapedeck.Session{}, err
+	}
+	f.Actor = actor(i, f.Actor)
+	switch {
+	case i.Limits.Session != "":
+		f.Owner = "" // that of the parent
+	case i.Role != access.Admin:
+		f.Owner = i.Subject
+	}
+	f.WithoutLabels = []string{access.ShareRead, access.ShareWrite}
+	s, err := v.verbs.Fork(ctx, f)
+	return s, v.conflict(ctx, i, f.ID, err)
+}

@@ -1,0 +1,152 @@
+package tokens_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/access"
+	"github.com/tapedeck/tapedeck/access/tokens"
+)
+
+func create(t *testing.T, path string, token tokens.Token) (made tokens.Token, secret string) {
+	t.Helper()
+	made, secret, err := tokens.Create(path, token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made, secret
+}
+
+// verified returns the identity of a token, nil if it is refused.
+func verified(t *testing.T, s *tokens.Set, secret string) *access.Identity {
+	t.Helper()
+	who, err := s.Verify(context.Background(), secret)
+	if err != nil && tapedeck.KindOf(err) != tapedeck.Unauthorized {
+		t.Error(err)
+	}
+	if err != nil {
+		return nil
+	}
+	return who
+}
+
+// TestFile: tokens are created and revoked beside comments and each other, and the file
+// never has a token itself.
+func TestFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "auth.toml")
+	admin, first := create(t, path, tokens.Token{Subject: "root", Role: access.Admin})
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, append([]byte("# for the office\n"), b...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, second := create(t, path, tokens.Token{Subject: "ada", Role: access.User, Labels: map[string]string{"team": "blue"}, Expires: time.Now().Add(time.Hour).UTC().Truncate(time.Second)})
+	b, err = os.ReadFile(path)
+	if err != nil || bytes.Contains(b, []byte(first)) || bytes.Contains(b, []byte(second)) || !bytes.HasPrefix(b, []byte("# for the office\n")) {
+		t.Errorf("the file is %s, %v", b, err)
+	}
+	if info, err := os.Stat(path); err != nil || runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
+		t.Errorf("the file has the mode %v, %v", info.Mode(), err)
+	}
+	s, err := tokens.Open(tokens.Options{Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, ada := verified(t, s, first), verified(t, s, second)
+	if root == nil || root.Role != access.Admin || ada == nil || ada.Subject != "ada" || ada.Limits.Labels["team"] != "blue" || ada.Expires.IsZero() {
+		t.Errorf("%+v %+v", root, ada)
+	}
+	if verified(t, s, first+"x") != nil || verified(t, s, tokens.Prefix) != nil {
+		t.Error("a wrong token is accepted")
+	}
+	if who, err := s.Verify(t.Context(), "eyJ.x.y"); who != nil || err != nil {
+		t.Errorf("a token of another kind: %v %v", who, err)
+	}
+	if err := tokens.Revoke(path, admin.ID); err != nil {
+		t.Fatal(err)
+	}
+	if err := tokens.Revoke(path, admin.ID); tapedeck.KindOf(err) != tapedeck.NotFound {
+		t.Errorf("revoked twice: %v", err)
+	}
+	s.Reload()
+	if verified(t, s, first) != nil || root.Valid() == nil || root.Revoked.Err() == nil {
+		t.Error("a revoked token is valid")
+	}
+	if verified(t, s, second) != ada || ada.Valid() != nil {
+		t.Error("the other token changed")
+	}
+	if list, err := tokens.List(path); err != nil || len(list) != 1 || list[0].Subject != "ada" {
+		t.Errorf("%+v %v", list, err)
+	}
+}
+
+// TestBrokenFile: a file that is deleted or has a fault leaves the tokens as they are, and
+// the log says so once.
+func TestBrokenFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "auth.toml")
+	_, secret := create(t, path, tokens.Token{Subject: "root", Role: access.Admin})
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	s, err := tokens.Open(tokens.Options{Path: path, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	s.Reload()
+	s.Reload()
+	if verified(t, s, secret) == nil || strings.Count(log.String(), "stay valid") != 1 {
+		t.Errorf("after the file was deleted: %s", &log)
+	}
+	if err := os.WriteFile(path, append(whole, []byte("[[token]]\nrole = \"king\"\n")...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.Reload()
+	if verified(t, s, secret) == nil || strings.Count(log.String(), "stay valid") != 2 {
+		t.Errorf("after a fault: %s", &log)
+	}
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.Reload()
+	if verified(t, s, secret) != nil {
+		t.Error("a token of an empty file is valid")
+	}
+}
+
+// TestParse: what is wrong in a file is named.
+func TestParse(t *testing.T) {
+	entry := func(more string) string {
+		return "[[token]]\nid = \"a\"\nhash = \"sha256:" + strings.Repeat("0", 64) + "\"\nsubject = \"x\"\n" + more
+	}
+	for text, want := range map[string]string{
+		"[[token]\n":                "line 2",
+		"[server]\n":                `no setting "server"`,
+		entry("role = \"king\"\n"):  `no role "king"`,
+		entry("role = \"agent\"\n"): "needs a session and an invocation",
+		entry("role = \"user\"\n") + entry("role = \"user\"\n"):                       "twice",
+		"[[token]]\nid = \"a\"\nhash = \"md5:0\"\nsubject = \"x\"\nrole = \"user\"\n": "the hash of token a",
+		entry("role = \"admin\"\nsession = \"s\"\n"):                                  "neither the role admin",
+	} {
+		if _, err := tokens.Parse([]byte(text)); tapedeck.KindOf(err) != tapedeck.Invalid || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+	if _, err := tokens.Open(tokens.Options{Path: filepath.Join(t.TempDir(), "none")}); tapedeck.KindOf(err) != tapedeck.NotFound {
+		t.Errorf("without a file: %v", err)
+	}
+}

@@ -1,0 +1,24 @@
+package api
+
+import "time"
+
+// A NewToken asks for a token of one session.
+type NewToken struct {
+	Session    string     `json:"-"`
+	Role       string     `json:"role"`                 // reader, user, or agent
+	Expires    *time.Time `json:"expires,omitempty"`    // when it ends to be valid, at most a year from now; absent: in an hour
+	Subject    string     `json:"subject,omitempty"`    // who uses it, as an id; absent: who asks for it. Only an admin names another user; for an agent it is the name of the agent
+	Forks      bool       `json:"forks,omitempty"`      // it is good for the forks of the session by the same owner, too
+	Before     int64      `json:"before,omitempty"`     // only the events before this offset can be read with it; for the role reader
+	Invocation string     `json:"invocation,omitempty"` // the open run that an agent writes with it; for the role agent
+}
+
+// An IssuedToken is the answer to a [NewToken].
+type IssuedToken struct {
+	ID      string    `json:"id"`    // revokes it
+	Token   string    `json:"token"` // it is shown this once
+	Session string    `json:"session_id"`
+	Role    string    `json:"role"`
+	Subject string    `json:"subject"`
+	Expires time.Time `json:"expires"`
+}

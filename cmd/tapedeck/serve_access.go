@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"os"
+	"strings"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/access/gate"
+	"github.com/tapedeck/tapedeck/access/jwt"
+	"github.com/tapedeck/tapedeck/access/tokens"
+	"github.com/tapedeck/tapedeck/client"
+	"github.com/tapedeck/tapedeck/deck"
+)
+
+// checkListen refuses an address that other machines can reach, unless requests need a
+// token or the user insists. It reports whether only this machine can reach it.
+func (f *serveFlags) checkListen() (loopback bool, err error) {
+	host, _, err := net.SplitHostPort(f.listen)
+	if err != nil {
+		return false, usageError("--listen takes an address such as %s, not %q", defaultListen, f.listen)
+	}
+	loopback = host == "localhost"
+	if ip := net.ParseIP(host); ip != nil && ip.IsLoopback() {
+		loopback = true
+	}
+	switch {
+	case f.auth != "" && f.insecure:
+		return loopback, usageError("--auth and --insecure cannot be used together")
+	case f.auth != "" && f.demo:
+		return loopback, usageError("--demo is for a server without access control; it cannot be used with --auth")
+	case !loopback && !f.insecure && f.auth == "":
+		return false, &exitError{exitUsage, tapedeck.Errorf(tapedeck.Invalid, "other machines can reach %s, and this server has no access control", f.listen).
+			WithHint("give it a file of tokens with --auth (see tapedeck token), listen on 127.0.0.1 behind a proxy that authenticates requests, or pass --insecure")}
+	}
+	return loopback, nil
+}
+
+// access returns who may use the server, nil for everybody.
+func (f *serveFlags) access(ctx context.Context, log *slog.Logger) (*deck.Access, error) {
+	if f.auth == "" {
+		return nil, nil
+	}
+	set, err := tokens.Open(tokens.Options{Path: f.auth, Logger: log})
+	if err != nil {
+		return nil, &exitError{exitUsage, err}
+	}
+	out := &deck.Access{Verifiers: []gate.Verifier{set}, Run: set.Run}
+	if c := set.JWT(); c != nil {
+		v, err := jwt.New(ctx, *c, log)
+		if err != nil {
+			return nil, &exitError{exitUsage, err}
+		}
+		out.Verifiers = append(out.Verifiers, v)
+	}
+	return out, nil
+}
+
+// hosts are the values of --allow-host.
+type hosts []string
+
+func (h *hosts) Set(list string) error {
+	for s := range strings.SplitSeq(list, ",") {
+		s = strings.TrimSpace(s)
+		if s == "" || strings.ContainsAny(s, "/:* ") && net.ParseIP(s) == nil {
+			return tapedeck.Errorf(tapedeck.Invalid, "a host is written as deck.example or 10.1.2.3, without a port, not %q", s)
+		}
+		*h = append(*h, s)
+	}
+	return nil
+}
+
+func (h *hosts) String() string { return strings.Join(*h, ",") }
+func (h *hosts) Type() string   { return "strings" }
+
+// clientOptions returns the options of the clients of this program: its token.
+func clientOptions() []client.Option {
+	if token := strings.TrimSpace(os.Getenv(tokenVariable)); token != "" {
+		return []client.Option{client.WithToken(token)}
+	}
+	return nil
+}

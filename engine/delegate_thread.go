@@ -1,0 +1,149 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
+	"github.com/tapedeck/tapedeck/view"
+)
+
+// maxNamedText is the largest number of bytes of a child run's answer on a named thread.
+// The byte beyond 1 MiB tells a caller that allows 1 MiB that the answer is longer.
+const maxNamedText = 1<<20 + 1
+
+// errReverted is the cause with which a jump stops a run that another run has started on
+// a named thread: that run starts it again after the jump.
+var errReverted = errors.New("its thread is reverted")
+
+// delegateOn is a delegation with a named thread: it happens once. If a jump reverts
+// the thread meanwhile, it happens again.
+func (r *run) delegateOn(ctx context.Context, d *tapedeck.Delegation) (tapedeck.Delegated, error) {
+	if err := tapedeck.CheckID("the thread", d.Thread); err != nil {
+		return tapedeck.Delegated{}, err
+	}
+	for {
+		if err := r.engine.awaitJumps(ctx, r.in.Session); err != nil {
+			return tapedeck.Delegated{}, err
+		}
+		f, done, err := r.engine.delegatedBefore(ctx, r.in.Session, d.Thread)
+		if err != nil || done != nil {
+			if done != nil {
+				return *done, nil
+			}
+			return tapedeck.Delegated{}, err
+		}
+		child, err := r.newChild(ctx, d, &f)
+		if err != nil {
+			return tapedeck.Delegated{}, err
+		}
+		child.from.maxText = maxNamedText
+		out, err := r.await(ctx, d, child)
+		if err != nil || !errors.Is(context.Cause(child.ctx), errReverted) {
+			return out, err
+		}
+	}
+}
+
+// delegatedBefore returns the outcome of the newest run of a thread, if it ended by
+// itself, and otherwise what a run that continues it must know.
+func (e *Engine) delegatedBefore(ctx context.Context, session, thread string) (f predecessor, done *tapedeck.Delegated, err error) {
+	s, err := e.session(ctx, session)
+	if err != nil {
+		return f, nil, err
+	}
+	if err := checkThreadFree(&s, thread); err != nil {
+		return f, nil, err
+	}
+	now, err := e.views.Snapshot(ctx, s.ID, view.Query{At: new(s.Head), Thread: thread})
+	if err != nil || len(now.Runs) == 0 {
+		return f, nil, err
+	}
+	last := &now.Runs[len(now.Runs)-1]
+	switch st := outcomeOf(last); {
+	case st.status == tapedeck.StatusComplete:
+		return f, &tapedeck.Delegated{Thread: thread, Status: st.status, Text: lastText(&now, last.Invocation), Invocation: last.Invocation}, nil
+	case st.status == tapedeck.StatusFailed:
+		out := &tapedeck.Delegated{Thread: thread, Status: st.status, Invocation: last.Invocation}
+		if last.Error != nil {
+			out.Message = last.Error.Message
+		}
+		return f, out, nil
+	case !canResume(last), !spoke(&now, last.Invocation):
+		return predecessor{fresh: true}, nil, nil // its agent had not begun, so a new run has nothing to continue
+	}
+	if f, err = e.findPredecessor(ctx, &s, thread, false); err != nil {
+		return f, nil, err
+	}
+	agent, err := e.agent(last.Agent)
+	if err != nil {
+		return predecessor{}, nil, nil //nolint:nilerr // another agent does the task, from the start
+	}
+	if isDurable(&agent) {
+		f.stopped = nil
+		return f, nil, nil
+	}
+	return f, nil, e.addResumeContext(ctx, &s, &agent, &f)
+}
+
+// spoke reports whether the agent of a run said, called or planned anything.
+func spoke(s *view.Snapshot, invocation string) bool {
+	return slices.ContainsFunc(s.Messages, func(m view.Message) bool { return m.Invocation == invocation && m.Role != payload.RoleUser }) ||
+		slices.ContainsFunc(s.Calls, func(k view.ToolCall) bool { return k.Invocation == invocation }) ||
+		slices.ContainsFunc(s.Permissions, func(p view.Permission) bool { return p.Invocation == invocation }) || s.Plan != nil
+}
+
+// lastText returns the last message of the agent in a run.
+func lastText(s *view.Snapshot, invocation string) string {
+	for _, m := range slices.Backward(s.Messages) {
+		if m.Invocation == invocation && m.Role == payload.RoleAssistant {
+			return m.Text[:min(len(m.Text), maxNamedText)]
+		}
+	}
+	return ""
+}
+
+// A jumpGate is open while no jump is in progress in a session.
+type jumpGate struct {
+	jumps int
+	open  chan struct{} // closed with the end of the last jump
+}
+
+// beginJump notes a jump in a session until the returned function is called.
+func (e *Engine) beginJump(session string) (end func()) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	g := e.jumping[session]
+	if g == nil {
+		g = &jumpGate{open: make(chan struct{})}
+		e.jumping[session] = g
+	}
+	g.jumps++
+	return func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if g.jumps--; g.jumps == 0 {
+			delete(e.jumping, session)
+			close(g.open)
+		}
+	}
+}
+
+// awaitJumps waits until no jump is in progress in a session.
+func (e *Engine) awaitJumps(ctx context.Context, session string) error {
+	for {
+		e.mu.Lock()
+		g := e.jumping[session]
+		e.mu.Unlock()
+		if g == nil {
+			return ctx.Err()
+		}
+		select {
+		case <-g.open:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,288 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import { type Client, createClient } from "./client.ts";
+import { TapedeckError } from "./errors.ts";
+import { FakeServer } from "./server.fake.ts";
+
+let server: FakeServer;
+let client: Client;
+
+beforeEach(() => {
+  server = new FakeServer();
+  client = createClient(server.options());
+});
+
+/** Makes a call, and answers its requests one after the other. */
+async function answered<T>(call: () => Promise<T>, ...replies: ((c: FakeServer["newest"]) => void)[]): Promise<T> {
+  const done = call();
+  done.catch(() => undefined);
+  for (const [i, reply] of replies.entries()) {
+    await server.settle();
+    expect(server.connections).toHaveLength(i + 1);
+    reply(server.newest);
+  }
+  return done;
+}
+
+const sent = () => server.connections.map((c) => `${c.method} ${c.url.pathname}${c.url.search} ${c.body ?? ""}`.trim());
+
+describe("the address", () => {
+  test.each([
+    ["http://h:4747", "http://h:4747/api/v1/agents"],
+    ["http://h:4747/", "http://h:4747/api/v1/agents"],
+    [new URL("https://h/deck/?x=1#y"), "https://h/deck/api/v1/agents"],
+  ])("%s", async (url, want) => {
+    const { agents } = createClient(server.options({ url })).api;
+    await answered(
+      () => agents(),
+      (c) => c.reply(200, { agents: [] }),
+    );
+    expect(server.newest.url.href).toBe(want);
+  });
+
+  test.each([
+    ["localhost:4747", /not one of http or https/],
+    ["nowhere", /is not a URL/],
+    ["http://ada:secret@h/", /contains a user or a password/],
+  ])("%s is refused with a sentence", (url, message) => {
+    expect(() => createClient({ url })).toThrow(message);
+    expect(() => createClient({ url })).toThrow(TapedeckError);
+  });
+});
+
+describe("errors", () => {
+  const call = () => client.session("s").info();
+
+  test("the server's own", async () => {
+    const refused = answered(call, (c) =>
+      c.reply(409, { error: { kind: "conflict", message: "it is busy", hint: "wait" } }),
+    );
+    await expect(refused).rejects.toMatchObject({
+      name: "TapedeckError",
+      kind: "conflict",
+      message: "it is busy",
+      hint: "wait",
+      status: 409,
+      retryable: false,
+    });
+  });
+
+  test.each([
+    [502, "unavailable", true],
+    [500, "internal", true],
+    [429, "limited", true],
+    [408, "invalid", true],
+    [404, "not_found", false],
+    [401, "unauthorized", false],
+  ])("the page of a proxy with status %s", async (status, kind, retryable) => {
+    const refused = answered(call, (c) => c.reply(status, "<html>oops"));
+    await expect(refused).rejects.toMatchObject({ kind, status, retryable });
+  });
+
+  test("HTML where JSON was expected", async () => {
+    const refused = answered(call, (c) => c.reply(200, "<html>Welcome to the hotel"));
+    await expect(refused).rejects.toMatchObject({
+      kind: "protocol",
+      message: "the server answered with text/html, not with JSON",
+      hint: "a proxy may have answered: is a Tapedeck server at this address?",
+    });
+  });
+
+  test("JSON that has an error", async () => {
+    const refused = answered(call, (c) => c.reply(200, '{"id":', { "Content-Type": "application/json" }));
+    await expect(refused).rejects.toMatchObject({ kind: "protocol", message: /JSON that has an error/ });
+  });
+
+  test("an answer that is cut off", async () => {
+    const refused = answered(call, (c) => c.open({ "Content-Type": "application/json" }).write('{"id":').lose());
+    await expect(refused).rejects.toMatchObject({ kind: "unreachable", status: 0, retryable: true });
+  });
+
+  test("no connection", async () => {
+    const refused = answered(call, (c) => c.break());
+    await expect(refused).rejects.toMatchObject({ kind: "unreachable", hint: "check that it is running" });
+  });
+
+  test.each([
+    ["2", "update this client, or load the page again"],
+    ["0", "update the server"],
+  ])("a server of generation %s", async (generation, hint) => {
+    const refused = answered(call, (c) => c.reply(200, { id: "s" }, { "Tapedeck-Api": generation }));
+    await expect(refused).rejects.toMatchObject({ kind: "version", hint });
+  });
+
+  test("headers that cannot be had", async () => {
+    const lost = createClient(server.options({ headers: () => Promise.reject(new Error("the login is down")) }));
+    const refused = lost.api.agents();
+    await expect(refused).rejects.toMatchObject({ kind: "unreachable", hint: "the login is down", retryable: true });
+  });
+
+  test("an aborted call fails with the reason of its signal", async () => {
+    const stop = new AbortController();
+    const done = client.session("s").info({ signal: stop.signal });
+    done.catch(() => undefined);
+    await server.settle();
+    stop.abort(new Error("enough"));
+    await expect(done).rejects.toThrow("enough");
+  });
+});
+
+describe("headers", () => {
+  test("a token is renewed once, and the request is sent again", async () => {
+    let token = 0;
+    client = createClient(server.options({ headers: () => ({ Authorization: `Bearer ${++token}` }) }));
+    const started = await answered(
+      () => client.session("s").task("go"),
+      (c) => c.refuse(401, "unauthorized"),
+      (c) => c.reply(202, { session_id: "s", invocation_id: "i", status: "running", offset: 1 }),
+    );
+    expect(started.invocation_id).toBe("i");
+    expect(server.connections.map((c) => c.headers.get("Authorization"))).toEqual(["Bearer 1", "Bearer 2"]);
+    expect(sent()).toEqual([
+      'POST /api/v1/sessions/s/task {"task":"go"}',
+      'POST /api/v1/sessions/s/task {"task":"go"}',
+    ]);
+  });
+
+  test("the same token is not sent again", async () => {
+    client = createClient(server.options({ headers: () => ({ Authorization: "Bearer same" }) }));
+    const refused = answered(
+      () => client.session("s").info(),
+      (c) => c.refuse(401, "unauthorized"),
+    );
+    await expect(refused).rejects.toMatchObject({ kind: "unauthorized" });
+  });
+
+  test("an append carries its conditions", async () => {
+    await answered(
+      () =>
+        client
+          .session("s")
+          .append([{ type: "acme.note" }], { ifMatch: 8, producer: { id: "importer", epoch: 0, seq: 3 } }),
+      (c) => c.reply(200, { first: 8, last: 8, head: 9 }),
+    );
+    const { headers } = server.newest;
+    const names = ["If-Match", "Producer-Id", "Producer-Epoch", "Producer-Seq", "Content-Type"];
+    expect(names.map((n) => headers.get(n))).toEqual(["8", "importer", "0", "3", "application/json"]);
+    expect(sent()).toEqual(['POST /api/v1/sessions/s/events [{"type":"acme.note"}]']);
+  });
+});
+
+describe("lists are read page by page", () => {
+  async function all<T>(list: AsyncIterable<T>): Promise<T[]> {
+    const out: T[] = [];
+    for await (const item of list) out.push(item);
+    return out;
+  }
+
+  test("sessions", async () => {
+    const list = await answered(
+      () => all(client.sessions({ owner: "ada", limit: 1 })),
+      (c) => c.reply(200, { sessions: [{ id: "b" }], next: "n" }),
+      (c) => c.reply(200, { sessions: [{ id: "a" }] }),
+    );
+    expect(list.map((s) => s.id)).toEqual(["b", "a"]);
+    expect(sent()).toEqual([
+      "GET /api/v1/sessions?owner=ada&limit=1",
+      "GET /api/v1/sessions?owner=ada&limit=1&cursor=n",
+    ]);
+  });
+
+  test("hits", async () => {
+    const list = await answered(
+      () => all(client.search("login")),
+      (c) => c.reply(200, { hits: [{ offset: 7 }], next: "20" }),
+      (c) => c.reply(200, { hits: [{ offset: 9 }] }),
+    );
+    expect(list.map((h) => h.offset)).toEqual([7, 9]);
+  });
+
+  test("events, to the head", async () => {
+    const list = await answered(
+      () => all(client.session("s").events({ from: 3 })),
+      (c) => c.reply(200, { events: [{ offset: 3 }, { offset: 4 }], next: 5, head: 6, closed: false }),
+      (c) => c.reply(200, { events: [{ offset: 5 }], next: 6, head: 6, closed: false }),
+    );
+    expect(list.map((e) => e.offset)).toEqual([3, 4, 5]);
+    expect(sent()).toEqual([
+      "GET /api/v1/sessions/s/events?limit=1000&from=3",
+      "GET /api/v1/sessions/s/events?limit=1000&from=5",
+    ]);
+  });
+});
+
+describe("a producer", () => {
+  const numbers = () => server.connections.map((c) => c.headers.get("Producer-Seq"));
+  const stored = { head: 1 };
+
+  test("repeats an append until it has an answer, and keeps the order", async () => {
+    const { environment } = server;
+    const p = client.session("s").producer("importer", { epoch: 2, environment });
+    const both = Promise.all([p.append({ type: "a" }), p.append({ type: "b" })]);
+    await server.settle();
+    server.newest.break(); // stored or not: the producer cannot know
+    await server.pass(250);
+    server.newest.reply(503, "<html>starting");
+    await server.pass(500);
+    server.newest.reply(200, { ...stored, duplicate: true });
+    await server.settle();
+    server.newest.reply(200, stored);
+    expect(await both).toEqual([{ head: 1, duplicate: true }, { head: 1 }]);
+    expect(numbers()).toEqual(["0", "0", "0", "1"]);
+    expect(server.newest.headers.get("Producer-Epoch")).toBe("2");
+  });
+
+  test("a refusal is not repeated, and its number is used again", async () => {
+    const p = client.session("s").producer("importer", { environment: server.environment });
+    const refused = p.append({});
+    refused.catch(() => undefined);
+    await server.settle();
+    server.newest.refuse(400, "invalid");
+    await expect(refused).rejects.toMatchObject({ kind: "invalid" });
+    const next = p.append({ type: "a" });
+    await server.settle();
+    server.newest.reply(200, stored);
+    await next;
+    expect(numbers()).toEqual(["0", "0"]);
+  });
+
+  test("an abort ends the wait", async () => {
+    const stop = new AbortController();
+    const p = client.session("s").producer("x", { environment: server.environment, signal: stop.signal });
+    const done = p.append({ type: "a" });
+    done.catch(() => undefined);
+    await server.settle();
+    server.newest.break();
+    await server.settle();
+    stop.abort(new Error("enough"));
+    await expect(done).rejects.toThrow("enough");
+  });
+});
+
+test("the verbs of a session are the requests of docs/http.md", async () => {
+  const s = client.session("a/b");
+  const calls: [() => Promise<unknown>, string][] = [
+    [() => s.cancel(), "POST cancel"],
+    [() => s.cancel("i1"), 'POST cancel {"invocation":"i1"}'],
+    [() => s.resume(), "POST resume {}"],
+    [() => s.answer("p1", "allow"), 'POST permissions/p1 {"option":"allow"}'],
+    [() => s.answer({ id: "p1", offset: 7 }, "no"), 'POST permissions/p1 {"option":"no","offset":7}'],
+    [() => s.answer("p1"), 'POST events {"type":"permission.answered","data":{"id":"p1","outcome":"cancelled"}}'],
+    [() => s.rewind({ before: "i1" }), 'POST rewind {"before_invocation_id":"i1"}'],
+    [() => s.rewind({ offset: 4 }), 'POST rewind {"to_offset":4}'],
+    [() => s.undo(), "POST undo"],
+    [() => s.undo("rew_1"), 'POST undo {"marker":"rew_1"}'],
+    [() => s.clear("main"), 'POST clear {"thread":"main"}'],
+    [() => s.fork({ at: 3 }), 'POST fork {"at":3}'],
+    [() => s.close(), "POST close"],
+    [() => s.rename("x"), 'PATCH  {"title":"x"}'],
+    [() => s.delete(), "DELETE "],
+    [() => s.snapshot({ at: 3 }), "GET snapshot?at=3"],
+  ];
+  for (const [call, want] of calls) {
+    server.connections.length = 0;
+    await answered(call, (c) => (want === "DELETE " ? c.reply(204) : c.reply(200, { id: "new" })));
+    const [method, rest] = want.split(/ (.*)/);
+    const path = rest ? `/${rest}` : "";
+    expect(sent()[0]).toBe(`${method} /api/v1/sessions/a%2Fb${rest?.startsWith(" ") ? rest : path}`);
+  }
+});

@@ -1,0 +1,418 @@
+import { read } from "./read.ts";
+import { mainThread } from "./timeline.ts";
+import type { Event, Json, JsonObject } from "./types.ts";
+import type {
+  Status,
+  WorkflowActivation,
+  WorkflowElement,
+  WorkflowToken,
+  WorkflowView,
+  WorkflowWait,
+} from "./workflow-types.ts";
+
+/** How many ended activations a workflow has. */
+const maxEnded = 1000;
+
+/** An open activation: what the view shows of it, and what the fold needs. */
+interface Open extends WorkflowActivation {
+  body: boolean; // of a loop or a multi-instance element: its instances are in it
+}
+
+/**
+ * Folds the events of the newest workflow of a thread, as view/workflow_fold.go does. Apply all
+ * events of the log that are active, in their order; it ignores those of others.
+ */
+export class WorkflowFold {
+  private thread: string;
+  private readonly fixed: boolean;
+  private head: WorkflowView | undefined;
+  private open = new Map<string, Open>();
+  private ended: WorkflowActivation[] = [];
+  private earlier = 0;
+  private elements = new Map<string, WorkflowElement>();
+
+  /** Without a thread it is the main thread if that has a workflow, otherwise the first thread that has one. */
+  constructor(thread = "") {
+    this.thread = thread;
+    this.fixed = thread !== "";
+  }
+
+  clone(): WorkflowFold {
+    const c = new WorkflowFold();
+    return Object.assign(c, {
+      thread: this.thread,
+      fixed: this.fixed,
+      head: this.head && structuredClone(this.head),
+      open: structuredClone(this.open),
+      ended: [...this.ended],
+      earlier: this.earlier,
+      elements: structuredClone(this.elements),
+    });
+  }
+
+  apply(e: Event): void {
+    const fold = folds[e.type];
+    if (!fold) return;
+    const thread = e.thread || mainThread;
+    if (e.type === "workflow.started") {
+      if (!this.fixed && (this.thread === "" || thread === mainThread)) this.thread = thread;
+    } else if (!this.head) return;
+    if (thread !== this.thread) return;
+    if (e.type === "workflow.started") this.started(e);
+    else if (this.head && (e.invocation ?? "") === (this.head.invocation ?? "")) fold.call(this, e, this.head);
+  }
+
+  /** The workflow; undefined if there is none. Later events do not change it. */
+  workflow(): WorkflowView | undefined {
+    if (!this.head) return undefined;
+    const w = structuredClone(this.head);
+    const status = stopped(w.status);
+    w.elements = [...this.elements.values()].map((el) => ({ ...el }));
+    const from = Math.max(0, this.ended.length - maxEnded);
+    const running = [...this.open.values()].map((a) => shown(a, status));
+    w.activations = [...this.ended.slice(from), ...running].sort(
+      (a, b) => a.offset - b.offset || (a.id < b.id ? -1 : 1),
+    );
+    if (this.earlier + from > 0) w.earlier = this.earlier + from;
+    if (status) {
+      w.tokens = [];
+      delete w.waits;
+      for (const el of w.elements) {
+        if (!el.open) continue;
+        el.status = status;
+        delete el.open;
+      }
+    }
+    return w;
+  }
+
+  private started(e: Event): void {
+    const r = read(e);
+    const [process, name, digest, xml, start] = ["process", "name", "digest", "xml", "start"].map((m) => r.str(m));
+    const [variables, agents, resumes] = [r.object("variables"), r.object("agents"), r.str("resumes")];
+    if (!r.ok) return;
+    if (resumes && this.head) {
+      this.resumed(e, this.head);
+      return;
+    }
+    this.open = new Map();
+    this.elements = new Map();
+    this.ended = [];
+    this.earlier = 0;
+    this.head = {
+      offset: e.offset,
+      thread: this.thread,
+      digest: digest ?? "",
+      status: "running",
+      started_at: e.timestamp,
+      variables: { ...variables },
+      elements: [],
+      flows: {},
+      activations: [],
+      tokens: [],
+      ...given({ invocation: e.invocation, process, name, xml }),
+    };
+    if (agents && Object.keys(agents).length > 0) this.head.agents = agents as Record<string, string>;
+    this.put({ element: start });
+  }
+
+  private resumed(e: Event, w: WorkflowView): void {
+    w.invocation = e.invocation ?? "";
+    w.status = "running";
+    for (const name of ["ended_at", "outcome", "message", "code", "element"] as const) delete w[name];
+  }
+
+  entered(e: Event): void {
+    const r = read(e);
+    const [element, id, scope, name, type] = ["element", "activation", "scope", "name", "elementType"].map((m) =>
+      r.str(m),
+    );
+    const [start, thread, attempt] = [r.str("start"), r.str("thread"), r.int("attempt")];
+    const [flows, variables, index] = [r.strings("flows"), r.object("variables"), r.optionalInt("index")];
+    const items = r.raw("items");
+    if (!r.ok || !id || element === undefined) return;
+    for (const flow of flows) this.take(scope, flow, "");
+    if (flows.length === 0 && index === undefined) this.take(scope, "", element);
+    const before = this.open.get(id);
+    const a: Open = before ?? {
+      id,
+      element,
+      status: "active",
+      offset: e.offset,
+      started_at: e.timestamp,
+      body: false,
+      ...given({ name, type, scope }),
+    };
+    if (!before && index !== undefined) a.index = index;
+    this.open.set(id, a);
+    a.status = "active";
+    for (const member of ["code", "message", "waits", "thread", "attempt", "variables", "count"] as const)
+      delete a[member];
+    Object.assign(a, given({ thread }), attempt ? { attempt } : {});
+    if (variables && Object.keys(variables).length > 0) a.variables = { ...variables };
+    a.body = items !== undefined;
+    if (a.body) a.count = Array.isArray(items) ? items.length : 0;
+    if (start) this.put({ element: start, scope: id });
+    this.noteEntered(a, e, before !== undefined);
+  }
+
+  private noteEntered(a: Open, e: Event, again: boolean): void {
+    let el = this.elements.get(a.element);
+    if (!el) {
+      el = { element: a.element, status: "", entered: 0, left: 0, offset: 0, ...given({ name: a.name, type: a.type }) };
+      this.elements.set(a.element, el);
+    }
+    el.offset = e.offset;
+    el.status = a.status;
+    if (a.thread) {
+      el.thread = a.thread;
+      const most = Math.max(el.attempt ?? 0, a.attempt ?? 0);
+      if (most) el.attempt = most;
+    }
+    if (a.body) return;
+    el.entered++;
+    if (!again) el.open = (el.open ?? 0) + 1;
+  }
+
+  waiting(e: Event, w: WorkflowView): void {
+    const r = read(e);
+    const [element, id, what] = ["element", "activation", "for"].map((m) => r.str(m));
+    const texts = Object.fromEntries(waitTexts.map((m) => [m, r.str(m)]));
+    const repeats = r.int("repeats");
+    const a = this.open.get(id ?? "");
+    if (!r.ok || element === undefined || !what || (id && !a)) return;
+    const wait: WorkflowWait = { element, for: what, offset: e.offset, ...given(texts) };
+    if (repeats) wait.repeats = repeats;
+    const at = a ?? w;
+    at.waits = [...(at.waits ?? []).filter((old) => old.element !== element), wait];
+    if (a && ((a.element === element && what !== "agent") || a.type === gateway)) this.setStatus(a, "waiting", e);
+  }
+
+  private setStatus(a: Open, status: string, e: Event): void {
+    a.status = status;
+    const el = this.elements.get(a.element);
+    if (el && !a.body) Object.assign(el, { status, offset: e.offset });
+  }
+
+  caught(e: Event, w: WorkflowView): void {
+    const r = read(e);
+    const [element, id] = [r.str("element"), r.str("activation")];
+    const [within, interrupts, received] = [r.bool("within"), r.bool("interrupts"), r.optionalInt("received")];
+    const [by, sender, due, repeats] = [r.str("by"), r.str("sender"), r.str("due"), r.int("repeats")];
+    const a = this.open.get(id);
+    if (!r.ok || (id !== "" && !a)) return;
+    if ((received !== undefined || sender) && w.messages) {
+      w.messages = w.messages.filter(
+        (m) => (m.sender ?? "") !== sender || (received !== undefined && m.offset !== received),
+      );
+      if (w.messages.length === 0) delete w.messages;
+    }
+    const own = a !== undefined && !within && (a.element === element || a.type === gateway);
+    if (own || interrupts || (by !== "message" && by !== "signal")) endWait(a ?? w, element, due, repeats);
+    if (a && a.element === element && !within) {
+      this.setStatus(a, "active", e);
+      return;
+    }
+    let scope = id;
+    if (within) {
+      if (interrupts) this.empty(scope, e);
+    } else if (a) {
+      scope = a.scope ?? "";
+      if (interrupts)
+        this.end(a, a.status === "failed" ? "failed" : a.type === gateway ? "completed" : "interrupted", e);
+    }
+    this.put({ element, scope });
+  }
+
+  left(e: Event, w: WorkflowView): void {
+    const r = read(e);
+    const id = r.str("activation");
+    const [flows, targets, variables] = [r.strings("flows"), r.strings("targets"), r.object("variables")];
+    const terminates = r.bool("terminates");
+    r.str("element");
+    const a = this.open.get(id);
+    if (!r.ok || !a) return;
+    const scope = a.scope ?? "";
+    this.end(a, "completed", e);
+    this.set(w, scope, variables);
+    if (terminates) this.empty(scope, e);
+    for (const flow of flows) {
+      w.flows[flow] = (w.flows[flow] ?? 0) + 1;
+      this.put({ flow, scope });
+    }
+    for (const element of targets) this.put({ element, scope });
+  }
+
+  failed(e: Event): void {
+    const r = read(e);
+    const [id, code, message] = ["activation", "code", "message"].map((m) => r.str(m));
+    const a = this.open.get(id ?? "");
+    if (!r.ok || !a) return;
+    delete a.waits;
+    Object.assign(a, given({ code, message }));
+    this.setStatus(a, "failed", e);
+    const el = this.elements.get(a.element);
+    if (el && !a.body) el.failed = (el.failed ?? 0) + 1;
+  }
+
+  variables(e: Event, w: WorkflowView): void {
+    const r = read(e);
+    const [scope, values] = [r.str("scope"), r.object("variables")];
+    if (r.ok) this.set(w, scope, values);
+  }
+
+  message(e: Event, w: WorkflowView): void {
+    const r = read(e);
+    const [name, correlation, variables] = [r.str("name"), r.str("correlation"), r.object("variables")];
+    const sender = r.str("activation");
+    if (!r.ok || name === "") return;
+    const m = { offset: e.offset, name, ...given({ correlation, sender }) };
+    const more = variables && Object.keys(variables).length > 0 ? { variables } : {};
+    w.messages = [...(w.messages ?? []), { ...m, ...more }];
+  }
+
+  finished(e: Event, w: WorkflowView): void {
+    const r = read(e);
+    const [outcome, message, code, element] = ["outcome", "message", "code", "element"].map((m) => r.str(m));
+    if (!r.ok) return;
+    w.outcome = outcome || "completed";
+    for (const name of ["message", "code", "element"] as const) delete w[name];
+    Object.assign(w, given({ message, code, element }), { ended_at: e.timestamp });
+    w.status = w.outcome === "failed" || w.outcome === "cancelled" ? w.outcome : "complete";
+  }
+
+  runEnded(e: Event, w: WorkflowView): void {
+    if (e.invocation !== w.invocation || w.status !== "running") return;
+    const r = read(e);
+    const code = r.str("code");
+    w.ended_at = e.timestamp;
+    if (e.type === "RUN_FINISHED") {
+      const cancelled = r.sub("outcome").str("type") === "cancelled";
+      w.status = cancelled ? "cancelled" : "complete";
+      w.outcome = cancelled ? "cancelled" : "completed";
+    } else if (code === "interrupted_by_restart" || code === "lease_expired") {
+      w.status = "interrupted";
+      delete w.ended_at;
+    } else {
+      w.status = w.outcome = "failed";
+      Object.assign(w, given({ message: r.str("message"), code }));
+    }
+  }
+
+  private put(t: { flow?: string; element?: string; scope?: string }): void {
+    if (t.flow || t.element)
+      this.head?.tokens.push(given({ flow: t.flow, element: t.element, scope: t.scope }) as WorkflowToken);
+  }
+
+  private take(scope = "", flow = "", element = ""): void {
+    const tokens = this.head?.tokens ?? [];
+    const i = tokens.findIndex(
+      (t) => (t.scope ?? "") === scope && (t.flow ?? "") === flow && (t.element ?? "") === element,
+    );
+    if (i >= 0) tokens.splice(i, 1);
+  }
+
+  /** Ends an activation and all that is in it. */
+  private end(a: Open, status: string, e: Event): void {
+    this.empty(a.id, e);
+    this.open.delete(a.id);
+    const { body, waits: _, ...out } = a;
+    this.ended.push({ ...out, status, end_offset: e.offset, ended_at: e.timestamp });
+    if (this.ended.length >= 2 * maxEnded) {
+      this.earlier += this.ended.length - maxEnded;
+      this.ended = this.ended.slice(-maxEnded);
+    }
+    const el = this.elements.get(a.element);
+    if (!el || body) return;
+    el.open = (el.open ?? 0) - 1;
+    el.offset = e.offset;
+    if (status === "completed") el.left++;
+    if (el.open !== 0) return;
+    el.status = status;
+    delete el.open;
+  }
+
+  /** Ends all that is in a scope, inner activations first. */
+  private empty(scope: string, e: Event): void {
+    if (!this.head || (scope !== "" && !this.open.has(scope))) return;
+    const tokens = this.head.tokens;
+    if (tokens.some((t) => (t.scope ?? "") === scope))
+      this.head.tokens = tokens.filter((t) => (t.scope ?? "") !== scope);
+    const inside = [...this.open.values()].filter((a) => (a.scope ?? "") === scope);
+    inside.sort((a, b) => a.offset - b.offset || (a.id < b.id ? -1 : 1));
+    for (const a of inside) this.end(a, "interrupted", e);
+  }
+
+  /** Sets variables: each in the nearest scope that has it, up to the next call activity. */
+  private set(w: WorkflowView, scope: string, values: JsonObject | undefined): void {
+    for (const [name, value] of Object.entries(values ?? {}))
+      if (value !== undefined) define(this.place(w, scope, name), name, value);
+  }
+
+  private place(w: WorkflowView, scope: string, name: string): JsonObject {
+    for (let a = this.open.get(scope); a; a = this.open.get(a.scope ?? "")) {
+      if (a.variables && Object.hasOwn(a.variables, name)) return a.variables;
+      if (a.type === "callActivity" && !a.body) {
+        a.variables ??= {};
+        return a.variables;
+      }
+    }
+    return w.variables;
+  }
+}
+
+const gateway = "eventBasedGateway";
+const waitTexts = ["due", "message", "correlation", "signal", "permission", "agent"];
+
+type Fold = (this: WorkflowFold, e: Event, w: WorkflowView) => void;
+
+const folds: Record<string, Fold | undefined> = {
+  "workflow.started": () => undefined,
+  "workflow.entered": WorkflowFold.prototype.entered,
+  "workflow.waiting": WorkflowFold.prototype.waiting,
+  "workflow.caught": WorkflowFold.prototype.caught,
+  "workflow.left": WorkflowFold.prototype.left,
+  "workflow.failed": WorkflowFold.prototype.failed,
+  "workflow.variables": WorkflowFold.prototype.variables,
+  "workflow.message": WorkflowFold.prototype.message,
+  "workflow.ended": WorkflowFold.prototype.finished,
+  RUN_FINISHED: WorkflowFold.prototype.runEnded,
+  RUN_ERROR: WorkflowFold.prototype.runEnded,
+};
+
+/** Sets an own member, also if its name is __proto__. */
+function define(o: JsonObject, name: string, value: Json): void {
+  Object.defineProperty(o, name, { value, enumerable: true, writable: true, configurable: true });
+}
+
+/** Ends a wait, or makes its timer due again. */
+function endWait(at: { waits?: WorkflowWait[] }, element: string, due: string, repeats: number): void {
+  const again = (wait: WorkflowWait): WorkflowWait => {
+    const { repeats: _, ...out } = { ...wait, due };
+    return repeats ? { ...out, repeats } : out;
+  };
+  const waits = at.waits ?? [];
+  const left = due
+    ? waits.map((wait) => (wait.element === element ? again(wait) : wait))
+    : waits.filter((wait) => wait.element !== element);
+  if (left.length > 0) at.waits = left;
+  else delete at.waits;
+}
+
+/** The members that are not empty. */
+function given(members: Record<string, string | undefined>): Record<string, string> {
+  return Object.fromEntries(Object.entries(members).filter((m): m is [string, string] => !!m[1]));
+}
+
+/** The status of open activations in a workflow that does not run; "" if it runs. */
+function stopped(status: Status): string {
+  if (status === "running") return "";
+  return status === "interrupted" || status === "failed" ? "interrupted" : "cancelled";
+}
+
+function shown(a: Open, status: string): WorkflowActivation {
+  const { body: _, ...out } = structuredClone(a);
+  if (!status) return out;
+  delete out.waits;
+  return out.status === "failed" ? out : { ...out, status };
+}

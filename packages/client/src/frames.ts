@@ -1,0 +1,68 @@
+import { createParser } from "eventsource-parser";
+import type { Event } from "./fold/types.ts";
+import type { PresenceEvent } from "./people.ts";
+
+/** A frame of a stream, as docs/http.md describes it. */
+export type Frame =
+  | { kind: "event"; event: Event; next: number }
+  | { kind: "broken" } // data that is no JSON, or no event
+  | { kind: "caught-up"; next: number | undefined }
+  | { kind: "presence"; event: PresenceEvent }
+  | { kind: "end"; reason: string | undefined; next: number | undefined };
+
+/** Splits the text of a stream into frames. A frame may arrive in any number of pieces. */
+export class Frames {
+  private ready: Frame[] = [];
+  private pieces: string[] = []; // of a line without its end
+  private readonly decoder = new TextDecoder();
+  private readonly parser = createParser({
+    onEvent: (m) => {
+      const frame = frameOf(m.event ?? "message", m.data, m.id);
+      if (frame) this.ready.push(frame);
+    },
+  });
+
+  /** Takes the next bytes, and returns the frames that they complete. */
+  take(bytes: Uint8Array): Frame[] {
+    const text = this.decoder.decode(bytes, { stream: true });
+    this.pieces.push(text);
+    // The parser scans an incomplete line again with every piece: a line of 10 MB would take seconds.
+    if (!/[\r\n]/.test(text)) return [];
+    const whole = this.pieces.join("");
+    this.pieces = [];
+    this.parser.feed(whole);
+    const { ready } = this;
+    this.ready = [];
+    return ready;
+  }
+}
+
+function frameOf(type: string, data: string, id: string | undefined): Frame | undefined {
+  const value = parse(data);
+  const after = id !== undefined && /^\d+$/.test(id) ? Number(id) + 1 : undefined;
+  switch (type) {
+    case "message":
+      return isEvent(value) ? { kind: "event", event: value, next: value.offset + 1 } : { kind: "broken" };
+    case "caught-up":
+      return { kind: "caught-up", next: after };
+    case "presence":
+      return value ? { kind: "presence", event: value as unknown as PresenceEvent } : undefined;
+    case "end":
+      return { kind: "end", reason: typeof value?.reason === "string" ? value.reason : undefined, next: after };
+  }
+  return undefined; // of a newer server
+}
+
+function parse(data: string): Record<string, unknown> | undefined {
+  try {
+    const value = JSON.parse(data);
+    return typeof value === "object" && value !== null ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isEvent(value: unknown): value is Event {
+  const e = value as Partial<Event> | undefined;
+  return e !== undefined && Number.isSafeInteger(e.offset) && typeof e.type === "string";
+}

@@ -1,0 +1,25 @@
+// @tapedeck/client: the HTTP API of a Tapedeck server for browsers, Node and edge runtimes.
+export { Announcer } from "./announcer.ts";
+export type {
+  Api,
+  AppendOptions,
+  AskedPermission,
+  AtOptions,
+  DiffQuery,
+  EventsPage,
+  EventsQuery,
+  Producer,
+  SearchQuery,
+  SessionsQuery,
+  SnapshotQuery,
+} from "./api.ts";
+export { type Client, createClient } from "./client.ts";
+export { type ErrorDetails, type ErrorKind, TapedeckError } from "./errors.ts";
+export type { Channel, Jump, MarkerKind, SessionEntry, Tree } from "./fold/types.ts";
+export type { Connection, Follower, FollowQuery, Listener } from "./follow.ts";
+export type { CallOptions, ClientOptions } from "./http.ts";
+export * from "./people.ts";
+export type { EventProducer, ProducerOptions } from "./producer.ts";
+export type { FollowOptions, PlayerSource, RewindTo, Session } from "./session.ts";
+export type { UploadOptions } from "./upload.ts";
+export type * from "./wire.ts";

@@ -1,0 +1,26 @@
+import { fileURLToPath } from "node:url";
+import { defineConfig } from "vitest/config";
+
+const client = (path: string) => fileURLToPath(new URL(`../client/src/${path}`, import.meta.url));
+
+// One script with all that it needs, for a page without a build.
+export default defineConfig({
+  resolve: {
+    alias: [
+      { find: /^@tapedeck\/client$/, replacement: client("index.ts") },
+      { find: /^@tapedeck\/client\/player$/, replacement: client("player/index.ts") },
+      { find: /^@tapedeck\/client\/testing$/, replacement: client("server.fake.ts") },
+    ],
+  },
+  build: {
+    emptyOutDir: false, // the modules are there already
+    target: "es2022",
+    lib: { entry: "src/index.ts", formats: ["iife"], name: "tapedeckPlayer", fileName: () => "tapedeck-player.js" },
+  },
+  test: {
+    environment: "jsdom",
+    include: ["src/**/*.test.ts"],
+    restoreMocks: true,
+    testTimeout: 30_000, // test machines can be slow
+  },
+});

@@ -1,0 +1,83 @@
+package rest
+
+import (
+	"net/http"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/internal/httpapi"
+)
+
+// tokenRoutes are the tokens of one session.
+func tokenRoutes() []Route {
+	return []Route{
+		{
+			Method: http.MethodPost, Path: "/sessions/{id}/tokens", Summary: "Make a token of this session.",
+			Request: api.NewToken{}, Answer: api.IssuedToken{}, Status: http.StatusCreated,
+			serve: (*handler).issueToken,
+		},
+		{
+			Method: http.MethodDelete, Path: "/sessions/{id}/tokens", Summary: "Revoke all tokens of this session.",
+			Status: http.StatusNoContent,
+			serve:  (*handler).revokeTokens,
+		},
+		{
+			Method: http.MethodDelete, Path: "/sessions/{id}/tokens/{tid}", Summary: "Revoke a token of this session.",
+			Status: http.StatusNoContent,
+			serve:  (*handler).revokeTokens,
+		},
+	}
+}
+
+// noTokens is the error of a server without access control.
+func (h *handler) noTokens() error {
+	if h.Tokens != nil {
+		return nil
+	}
+	return tapedeck.Errorf(tapedeck.Unsupported, "this server has no access control, so nobody needs a token").WithHint("start it with --auth")
+}
+
+// issueToken makes a token.
+func (h *handler) issueToken(w http.ResponseWriter, r *http.Request) error {
+	id, err := target(r)
+	if err != nil {
+		return err
+	}
+	in, err := decode[api.NewToken](h, w, r)
+	if err == nil {
+		err = h.noTokens()
+	}
+	if err != nil {
+		return err
+	}
+	in.Session = id
+	out, err := h.Tokens.Issue(r.Context(), in)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Location", httpapi.Prefix(r)+Root+"/sessions/"+id+"/tokens/"+out.ID)
+	return httpapi.WriteJSON(w, http.StatusCreated, out)
+}
+
+// revokeTokens revokes a token, or all.
+func (h *handler) revokeTokens(w http.ResponseWriter, r *http.Request) error {
+	id, err := target(r)
+	if err != nil {
+		return err
+	}
+	token := r.PathValue("tid")
+	if token != "" {
+		err = tapedeck.CheckID("the id of the token", token)
+	}
+	if err == nil {
+		err = h.noTokens()
+	}
+	if err == nil {
+		err = h.Tokens.Revoke(r.Context(), id, token)
+	}
+	if err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}

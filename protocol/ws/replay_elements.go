@@ -1,0 +1,101 @@
+package ws
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
+	"github.com/tapedeck/tapedeck/view"
+)
+
+// A place says to which element a thread belongs.
+type place struct {
+	element string // its id in the diagram; "" for a thread of no element
+	index   *int64 // of the instance of a loop, from 0; nil for none
+}
+
+// elements knows the threads of the elements of a workflow. An element that runs a second
+// time has a second thread, whose name does not say which element it belongs to: only the
+// workflow's events do.
+type elements struct {
+	mu       sync.Mutex
+	byThread map[string]place
+	order    []string // of the threads in byThread
+}
+
+func newElements() *elements { return &elements{byThread: map[string]place{}} }
+
+// of returns the place of a thread. A thread that no workflow has entered belongs to the
+// element of its name: a backend without a diagram writes such threads.
+func (x *elements) of(thread string) place {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if p, ok := x.byThread[thread]; ok {
+		return p
+	}
+	element, _ := strings.CutPrefix(thread, threadPrefix)
+	if len(element) == len(thread) {
+		return place{}
+	}
+	return place{element: element}
+}
+
+// threads returns the threads of an element, oldest first; one that may not exist if the
+// workflow has entered none.
+func (x *elements) threads(element string) []string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	var out []string
+	for _, thread := range x.order {
+		if x.byThread[thread].element == element {
+			out = append(out, thread)
+		}
+	}
+	if first := threadPrefix + element; len(out) == 0 {
+		if _, taken := x.byThread[first]; !taken {
+			out = []string{first}
+		}
+	}
+	return out
+}
+
+func (x *elements) add(thread, element string, index *int64) {
+	if thread == "" {
+		return
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if _, known := x.byThread[thread]; !known {
+		x.order = append(x.order, thread)
+	}
+	x.byThread[thread] = place{element, index}
+}
+
+// note learns from an event of a workflow which thread an element has.
+func (x *elements) note(e *tapedeck.Event) {
+	if e.Type != tapedeck.WorkflowEntered {
+		return
+	}
+	if d, err := payload.DecodeAs[payload.WorkflowEntered](*e); err == nil {
+		x.add(d.Thread, d.Element, d.Index)
+	}
+}
+
+// findElements learns the threads of the elements that were entered before an offset. now is
+// the session as of there.
+func (r *replay) findElements(now *view.Snapshot, at int64) error {
+	if !slices.ContainsFunc(now.Threads, func(t view.Thread) bool { return strings.HasPrefix(t.Name, threadPrefix) }) {
+		return nil
+	}
+	w, err := r.Views.Workflow(r.ctx, r.session, "", at)
+	if err != nil || w == nil {
+		return err
+	}
+	for i := range w.Activations {
+		a := &w.Activations[i]
+		r.elements.add(a.Thread, a.Element, a.Index)
+	}
+	return nil
+}

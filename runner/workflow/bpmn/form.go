@@ -1,0 +1,323 @@
+package bpmn
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tapedeck/tapedeck/runner/workflow/expression"
+)
+
+const maxFields = 200
+
+func (n *Node) addField(f Field) {
+	if n.Form == nil {
+		n.Form = &Form{Line: f.Line}
+	}
+	n.Form.Fields = append(n.Form.Fields, f)
+}
+
+// field checks a field and adds it to the form of its element.
+func (r *reader) field(n *Node, f Field) {
+	where := at{f.Line, n.ID, n.Name}
+	r.variable(where, "the field", f.ID)
+	if f.Label == "" {
+		f.Label = f.ID
+	}
+	if n.Form != nil && slices.ContainsFunc(n.Form.Fields, func(g Field) bool { return g.ID == f.ID }) {
+		r.refuse(where, "", "the form has two fields %q", f.ID)
+		return
+	}
+	if n.Form != nil && len(n.Form.Fields) >= maxFields {
+		r.refuse(where, "", "the form has more than %d fields", maxFields)
+		return
+	}
+	if f.Type == EnumField && len(f.Options) == 0 {
+		r.refuse(where, "", "the field %s has no options to choose from", f.ID)
+	}
+	if f.Min != nil && f.Max != nil && *f.Min > *f.Max || f.MinLength != nil && f.MaxLength != nil && *f.MinLength > *f.MaxLength {
+		r.refuse(where, "", "the smallest value of the field %s is above the largest", f.ID)
+	}
+	if text, ok := constant(f.Default); ok {
+		if message := f.wrong(text); message != "" {
+			r.refuse(where, "", "the default of the field %s is %s", f.ID, message)
+		}
+	}
+	n.addField(f)
+}
+
+func constant(v *expression.Value) (string, bool) {
+	if v == nil {
+		return "", false
+	}
+	return v.Constant()
+}
+
+// wrong says what is wrong with the default of a field, "" if nothing is.
+func (f *Field) wrong(text string) string {
+	switch f.Type {
+	case IntegerField:
+		if _, err := strconv.ParseInt(text, 10, 64); err != nil {
+			return fmt.Sprintf("%.40q, not a whole number", text)
+		}
+	case NumberField:
+		if _, err := strconv.ParseFloat(text, 64); err != nil {
+			return fmt.Sprintf("%.40q, not a number", text)
+		}
+	case BooleanField:
+		if text != "true" && text != "false" {
+			return fmt.Sprintf("%.40q, not true or false", text)
+		}
+	case EnumField:
+		if !slices.ContainsFunc(f.Options, func(o Option) bool { return o.Value == text }) {
+			return fmt.Sprintf("%.40q, which is none of its options", text)
+		}
+	case DateField:
+		if _, err := parseDate(text); err != nil {
+			return fmt.Sprintf("%.40q, not a date such as 2026-12-24", text)
+		}
+	}
+	return ""
+}
+
+// fieldTypes are the types of fields in all the forms that are read.
+var fieldTypes = map[string]FieldType{
+	"": StringField, "string": StringField, "text": TextField, "long": IntegerField, "integer": IntegerField, "int": IntegerField,
+	"double": NumberField, "number": NumberField, "boolean": BooleanField, "date": DateField, "enum": EnumField,
+}
+
+// bounds reads limits as they stand in attributes.
+func (r *reader) bounds(where at, f *Field, limits map[string]string) {
+	for name, text := range limits {
+		if text == "" {
+			continue
+		}
+		v, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			r.refuse(where, "", "%s of the field %s is %.40q, not a number", name, f.ID, text)
+			continue
+		}
+		length := int(v)
+		switch strings.ToLower(name) {
+		case "min":
+			f.Min = &v
+		case "max":
+			f.Max = &v
+		case "minlength":
+			f.MinLength = &length
+		case "maxlength":
+			f.MaxLength = &length
+		}
+	}
+}
+
+var ownField = []string{"id", "label", "type", "required", "readonly", "default", "min", "max", "minLength", "maxLength"}
+
+// ownForm reads tapedeck:form with its fields.
+func (r *reader) ownForm(x *element, n *Node) {
+	r.ownNames(x, at{x.line, n.ID, n.Name}, nil, []string{"field"})
+	for _, c := range x.children {
+		where := at{c.line, n.ID, n.Name}
+		r.ownNames(c, where, ownField, []string{"option"})
+		t, ok := fieldTypes[c.attr("type")]
+		if !ok {
+			r.refuse(where, "the types are string, text, integer, number, boolean, date and enum", "%q is no type of a field", c.attr("type"))
+		}
+		f := Field{ID: c.attr("id"), Label: c.attr("label"), Type: t, Required: c.attr("required") == "true", ReadOnly: c.attr("readonly") == "true", Line: c.line}
+		for _, o := range c.children {
+			r.ownNames(o, where, []string{"value", "label"}, nil)
+			f.Options = append(f.Options, option(o.attr("value"), o.attr("label")))
+		}
+		if text, ok := c.lookup("", "default"); ok {
+			f.Default = r.value(where, text)
+		}
+		r.bounds(where, &f, map[string]string{"min": c.attr("min"), "max": c.attr("max"), "minLength": c.attr("minLength"), "maxLength": c.attr("maxLength")})
+		r.field(n, f)
+	}
+}
+
+func option(value, label string) Option {
+	if label == "" {
+		label = value
+	}
+	return Option{Value: value, Label: label}
+}
+
+// camundaForm reads a generated task form of Camunda 7.
+func (r *reader) camundaForm(x *element, n *Node) {
+	for _, c := range x.children {
+		where := at{c.line, n.ID, n.Name}
+		if c.Local != "formField" {
+			r.warn(where, "", "%s is not read", c.Local)
+			continue
+		}
+		t, ok := fieldTypes[c.attr("type")]
+		if !ok {
+			r.refuse(where, "the types are string, long, boolean, date and enum", "the field %s has the type %q, which is not supported", c.attr("id"), c.attr("type"))
+		}
+		f := Field{ID: c.attr("id"), Label: c.attr("label"), Type: t, Line: c.line}
+		limits := map[string]string{}
+		for _, part := range c.children {
+			switch part.Local {
+			case "value":
+				f.Options = append(f.Options, option(part.attr("id"), part.attr("name")))
+			case "validation":
+				for _, k := range part.children {
+					switch name := k.attr("name"); name {
+					case "required":
+						f.Required = k.attr("config") != "false"
+					case "readonly":
+						f.ReadOnly = k.attr("config") != "false"
+					case "min", "max", "minlength", "maxlength":
+						limits[name] = k.attr("config")
+					default:
+						r.warn(where, "", "the constraint %q of the field %s is not checked", name, f.ID)
+					}
+				}
+			}
+		}
+		if text := c.attr("defaultValue"); text != "" {
+			f.Default = r.compiled(where, expression.ParseJUEL, text)
+		}
+		r.bounds(where, &f, limits)
+		r.field(n, f)
+	}
+}
+
+// formProperty reads a field of the older forms of Activiti and Flowable.
+func (r *reader) formProperty(x *element, n *Node) {
+	where := at{x.line, n.ID, n.Name}
+	t, ok := fieldTypes[x.attr("type")]
+	if !ok {
+		r.refuse(where, "", "the field %s has the type %q, which is not supported", x.attr("id"), x.attr("type"))
+	}
+	f := Field{ID: x.attr("id"), Label: x.attr("name"), Type: t, Required: x.attr("required") == "true", ReadOnly: x.attr("writable") == "false", Line: x.line}
+	for _, c := range x.children {
+		if c.Local == "value" {
+			f.Options = append(f.Options, option(c.attr("id"), c.attr("name")))
+		}
+	}
+	text := x.attr("default")
+	if text == "" {
+		text = x.attr("expression")
+	}
+	if text != "" {
+		f.Default = r.compiled(where, expression.ParseJUEL, text)
+	}
+	r.field(n, f)
+}
+
+// A formJS is a form of Camunda 8, as its form editor writes it.
+type formJS struct {
+	Components []formPart `json:"components"`
+}
+
+type formPart struct {
+	Type         string          `json:"type"`
+	Key          string          `json:"key"`
+	Label        string          `json:"label"`
+	DateLabel    string          `json:"dateLabel"`
+	Subtype      string          `json:"subtype"`
+	DefaultValue json.RawMessage `json:"defaultValue"`
+	Decimals     *int            `json:"decimalDigits"`
+	Disabled     bool            `json:"disabled"`
+	Readonly     json.RawMessage `json:"readonly"` // true, or an expression
+	Values       []struct {
+		Value json.RawMessage `json:"value"`
+		Label string          `json:"label"`
+	} `json:"values"`
+	Validate struct {
+		Required  bool            `json:"required"`
+		Min       json.RawMessage `json:"min"` // a number, or its text
+		Max       json.RawMessage `json:"max"`
+		MinLength json.RawMessage `json:"minLength"`
+		MaxLength json.RawMessage `json:"maxLength"`
+	} `json:"validate"`
+	Components []formPart `json:"components"`
+}
+
+const embeddedForm = "camunda-forms:bpmn:"
+
+// zeebeForm reads a form of Camunda 8 that is in the file.
+func (r *reader) zeebeForm(x *element, n *Node) {
+	where := at{x.line, n.ID, n.Name}
+	key := x.attr("formKey")
+	id, embedded := strings.CutPrefix(key, embeddedForm)
+	source, ok := r.forms[id]
+	if !embedded || !ok {
+		for _, name := range []string{"formId", "externalReference"} {
+			if key == "" {
+				key = x.attr(name)
+			}
+		}
+		r.warn(where, "embed the form, or draw it as tapedeck:form", "the form %q is not read", key)
+		return
+	}
+	var form formJS
+	if err := json.Unmarshal([]byte(source), &form); err != nil {
+		r.refuse(where, "", "the form %s is not a form of Camunda 8: %v", id, err)
+		return
+	}
+	r.formParts(form.Components, n, where, 0)
+}
+
+// shown are parts of a form without a value.
+var shown = words(`text html separator spacer image button`)
+
+func (r *reader) formParts(parts []formPart, n *Node, where at, level int) {
+	for i := range parts {
+		c := &parts[i]
+		f := Field{ID: c.Key, Label: c.Label, Required: c.Validate.Required, ReadOnly: c.Disabled || string(c.Readonly) == "true", Line: where.line}
+		switch c.Type {
+		case "textfield":
+			f.Type = StringField
+		case "textarea":
+			f.Type = TextField
+		case "number":
+			f.Type = NumberField
+			if c.Decimals != nil && *c.Decimals == 0 {
+				f.Type = IntegerField
+			}
+		case "checkbox":
+			f.Type = BooleanField
+		case "select", "radio":
+			f.Type = EnumField
+			for _, v := range c.Values {
+				f.Options = append(f.Options, option(unquote(v.Value), v.Label))
+			}
+		case "datetime":
+			f.Type, f.Label = DateField, c.DateLabel
+		case "group":
+			if level < 10 {
+				r.formParts(c.Components, n, where, level+1)
+			}
+			continue
+		default:
+			if !shown[c.Type] {
+				r.warn(where, "", "the part %q (%s) of the form is not shown", c.Key, c.Type)
+			}
+			continue
+		}
+		if c.Type == "datetime" && c.Subtype != "" && c.Subtype != "date" || c.Type == "select" && len(f.Options) == 0 {
+			r.warn(where, "", "the field %q is a plain text here: only dates without a time, and options that stand in the form, are supported", c.Key)
+			f.Type = StringField
+		}
+		if len(c.DefaultValue) > 0 && string(c.DefaultValue) != "null" {
+			f.Default = r.value(where, unquote(c.DefaultValue))
+		}
+		v := &c.Validate
+		r.bounds(where, &f, map[string]string{"min": unquote(v.Min), "max": unquote(v.Max), "minLength": unquote(v.MinLength), "maxLength": unquote(v.MaxLength)})
+		r.field(n, f)
+	}
+}
+
+// unquote returns a value of JSON as text.
+func unquote(raw json.RawMessage) string {
+	var s string
+	if json.Unmarshal(raw, &s) == nil {
+		return s
+	}
+	return string(raw)
+}

@@ -1,0 +1,336 @@
+package bpmn
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// These are the namespaces that mean something here.
+const (
+	modelNamespace    = "http://www.omg.org/spec/BPMN/20100524/MODEL"
+	tapedeckNamespace = "https://tapedeck.dev/bpmn"
+	zeebeNamespace    = "http://camunda.org/schema/zeebe/1.0"
+	xsiNamespace      = "http://www.w3.org/2001/XMLSchema-instance"
+)
+
+// camundaNamespaces are those of Camunda 7 and of the engines with the same attributes.
+var camundaNamespaces = map[string]string{
+	"http://camunda.org/schema/1.0/bpmn":  "camunda",
+	"http://operaton.org/schema/1.0/bpmn": "operaton",
+	"http://flowable.org/bpmn":            "flowable",
+	"http://activiti.org/bpmn":            "activiti",
+}
+
+// diagramNamespaces describe what the diagram looks like.
+var diagramNamespaces = map[string]bool{
+	"http://www.omg.org/spec/BPMN/20100524/DI": true,
+	"http://www.omg.org/spec/DD/20100524/DC":   true,
+	"http://www.omg.org/spec/DD/20100524/DI":   true,
+}
+
+const (
+	// MaxFile is the size of the largest file that is read, in bytes.
+	MaxFile = 8 << 20
+
+	maxLevels   = 100     // of elements in each other
+	maxElements = 100_000 // that are kept
+)
+
+// An element is an XML element with the line on which it begins.
+type element struct {
+	xml.Name
+	attrs    []xml.Attr
+	children []*element
+	text     string
+	line     int
+}
+
+// attr returns an attribute without a namespace, "" if there is none.
+func (e *element) attr(name string) string {
+	v, _ := e.lookup("", name)
+	return v
+}
+
+func (e *element) lookup(space, name string) (string, bool) {
+	for _, a := range e.attrs {
+		if a.Name.Space == space && a.Name.Local == name {
+			return strings.TrimSpace(a.Value), true
+		}
+	}
+	return "", false
+}
+
+// child returns the first child of BPMN with this name, nil if there is none.
+func (e *element) child(name string) *element {
+	for _, c := range e.children {
+		if c.Space == modelNamespace && c.Local == name {
+			return c
+		}
+	}
+	return nil
+}
+
+// content returns the text of the element itself, without space around it.
+func (e *element) content() string { return strings.TrimSpace(e.text) }
+
+// extensions returns the extension elements of an element.
+func (e *element) extensions() []*element {
+	var out []*element
+	for _, c := range e.children {
+		if c.Space == modelNamespace && c.Local == "extensionElements" {
+			out = append(out, c.children...)
+		}
+	}
+	return out
+}
+
+// known reports whether a namespace means something here.
+func known(space string) bool {
+	return space == modelNamespace || space == tapedeckNamespace || space == zeebeNamespace || camundaNamespaces[space] != ""
+}
+
+// A parser builds the tree of a file.
+type parser struct {
+	decoder *xml.Decoder
+	ids     map[string]int // the lines of the ids of BPMN
+	kept    int
+	problem []Problem
+}
+
+// parse returns the root of a file. It skips what the diagram looks like and the
+// extension elements of tools that are unknown here.
+func parse(data []byte) (*element, []Problem) {
+	if p := notXML(data); p != nil {
+		return nil, []Problem{*p}
+	}
+	p := &parser{decoder: xml.NewDecoder(bytes.NewReader(data)), ids: map[string]int{}}
+	p.decoder.CharsetReader = charset
+	root, err := p.root()
+	if err != nil {
+		line, _ := p.decoder.InputPos()
+		var refused *refusal
+		if errors.As(err, &refused) {
+			return nil, append(p.problem, Problem{Line: refused.line, Message: refused.message, Hint: refused.hint})
+		}
+		var syntax *xml.SyntaxError
+		message := err.Error()
+		if errors.As(err, &syntax) {
+			line, message = syntax.Line, syntax.Msg
+		}
+		return nil, append(p.problem, Problem{Line: max(line, 1), Message: "the file is not well-formed XML: " + message})
+	}
+	return root, p.problem
+}
+
+// notXML recognizes files that people take for BPMN.
+func notXML(data []byte) *Problem {
+	text := bytes.TrimSpace(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")))
+	switch {
+	case len(text) == 0:
+		return &Problem{Line: 1, Message: "the file is empty"}
+	case bytes.HasPrefix(data, []byte("\xff\xfe")), bytes.HasPrefix(data, []byte("\xfe\xff")):
+		return &Problem{Line: 1, Message: "the file is in UTF-16, which is not supported", Hint: "save it in UTF-8"}
+	case text[0] == '{', text[0] == '[':
+		return &Problem{Line: 1, Message: "this is JSON, not the XML of BPMN", Hint: "give the text of the .bpmn file"}
+	case text[0] != '<':
+		return &Problem{Line: 1, Message: "this is not XML", Hint: "give the text of the .bpmn file, or save the diagram as BPMN 2.0 XML"}
+	}
+	return nil
+}
+
+// A refusal is an error of a file that is well-formed.
+type refusal struct {
+	line          int
+	message, hint string
+}
+
+func (r *refusal) Error() string { return r.message }
+
+func (p *parser) root() (*element, error) {
+	var root *element
+	for {
+		line, _ := p.decoder.InputPos()
+		token, err := p.decoder.Token()
+		if errors.Is(err, io.EOF) {
+			if root == nil {
+				return nil, &refusal{max(line, 1), "the file has no element", ""}
+			}
+			return root, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		switch token := token.(type) {
+		case xml.Directive:
+			return nil, refuseDirective(line)
+		case xml.StartElement:
+			if root != nil {
+				return nil, &refusal{line, "the file has more than one root element", ""}
+			}
+			if err := checkRoot(token, line); err != nil {
+				return nil, err
+			}
+			if root, err = p.element(token, line, 1); err != nil {
+				return nil, err
+			}
+		case xml.CharData:
+			if len(bytes.TrimSpace(token)) > 0 {
+				return nil, &refusal{line, "there is text outside of the root element", ""}
+			}
+		}
+	}
+}
+
+func refuseDirective(line int) error {
+	return &refusal{line, "the file has a DOCTYPE or another directive; they are refused, because entities can read files and fill the memory", "remove it: BPMN needs none"}
+}
+
+func checkRoot(start xml.StartElement, line int) error {
+	switch {
+	case start.Name.Local == "definitions" && start.Name.Space == modelNamespace:
+		return nil
+	case start.Name.Local == "definitions":
+		return &refusal{line, fmt.Sprintf("the root element is definitions of %q, not of BPMN 2.0", start.Name.Space), "the namespace of BPMN 2.0 is " + modelNamespace}
+	}
+	return &refusal{line, fmt.Sprintf("the root element is %s, not definitions of BPMN 2.0", start.Name.Local), "save the diagram as BPMN 2.0 XML"}
+}
+
+// element reads an element up to its end.
+func (p *parser) element(start xml.StartElement, line, level int) (*element, error) {
+	if level > maxLevels {
+		return nil, &refusal{line, fmt.Sprintf("the file has more than %d levels of elements", maxLevels), ""}
+	}
+	if p.kept++; p.kept > maxElements {
+		return nil, &refusal{line, fmt.Sprintf("the file has more than %d elements", maxElements), ""}
+	}
+	e := &element{Name: start.Name, attrs: start.Attr, line: line}
+	p.remember(e)
+	var text strings.Builder
+	for {
+		line, _ := p.decoder.InputPos()
+		token, err := p.decoder.Token()
+		if err != nil {
+			return nil, err
+		}
+		switch token := token.(type) {
+		case xml.Directive:
+			return nil, refuseDirective(line)
+		case xml.CharData:
+			text.Write(token)
+		case xml.EndElement:
+			e.text = text.String()
+			return e, nil
+		case xml.StartElement:
+			if skip, err := p.skip(token, line, e); skip || err != nil {
+				if err != nil {
+					return nil, err
+				}
+				continue
+			}
+			c, err := p.element(token, line, level+1)
+			if err != nil {
+				return nil, err
+			}
+			e.children = append(e.children, c)
+		}
+	}
+}
+
+// skip skips an element that means nothing here, and reports whether it did. Elements of
+// other namespaces are allowed in extension elements and for the look of the diagram.
+func (p *parser) skip(start xml.StartElement, line int, parent *element) (bool, error) {
+	space := start.Name.Space
+	extension := parent.Space == modelNamespace && parent.Local == "extensionElements"
+	switch {
+	case parent.Space != modelNamespace, extension && known(space):
+		return false, nil
+	case extension, diagramNamespaces[space]:
+	case space == modelNamespace:
+		return false, nil
+	default:
+		p.problem = append(p.problem, Problem{Line: line, Element: idOf(parent), Message: fmt.Sprintf("the element %s of the namespace %q is not known here", start.Name.Local, space), Hint: "elements of tools belong into bpmn:extensionElements"})
+	}
+	return true, p.drop(line)
+}
+
+// drop reads up to the end of an element without keeping anything.
+func (p *parser) drop(line int) error {
+	for level := 1; level > 0; {
+		token, err := p.decoder.Token()
+		if err != nil {
+			return err
+		}
+		switch token.(type) {
+		case xml.Directive:
+			return refuseDirective(line)
+		case xml.StartElement:
+			if level++; level > maxLevels {
+				return &refusal{line, fmt.Sprintf("the file has more than %d levels of elements", maxLevels), ""}
+			}
+		case xml.EndElement:
+			level--
+		}
+	}
+	return nil
+}
+
+// remember checks that the ids of BPMN are unique in the file.
+func (p *parser) remember(e *element) {
+	id := idOf(e)
+	if e.Space != modelNamespace || id == "" {
+		return
+	}
+	if first, ok := p.ids[id]; ok {
+		p.problem = append(p.problem, Problem{Line: e.line, Element: id, Message: fmt.Sprintf("the id %s is not unique: line %d has it, too", id, first)})
+		return
+	}
+	p.ids[id] = e.line
+}
+
+func idOf(e *element) string { return e.attr("id") }
+
+// charset reads the encodings in which tools of BPMN write, besides UTF-8.
+func charset(label string, input io.Reader) (io.Reader, error) {
+	switch strings.ToLower(label) {
+	case "utf-8", "utf8", "us-ascii", "ascii":
+		return input, nil
+	case "iso-8859-1", "latin1", "latin-1", "windows-1252", "cp1252":
+		return &latin{input: input}, nil
+	}
+	return nil, tapedeck.Errorf(tapedeck.Invalid, "the encoding %q is not supported; save the file in UTF-8", label)
+}
+
+// latin makes UTF-8 of Windows-1252, which has the letters of ISO-8859-1.
+type latin struct {
+	input io.Reader
+	rest  []byte
+}
+
+var windows = []rune("€\u0081‚ƒ„…†‡ˆ‰Š‹Œ\u008dŽ\u008f\u0090‘’“”•–—˜™š›œ\u009džŸ")
+
+// Read implements io.Reader.
+func (l *latin) Read(out []byte) (int, error) {
+	if len(l.rest) == 0 {
+		var raw [512]byte
+		n, err := l.input.Read(raw[:])
+		for _, c := range raw[:n] {
+			r := rune(c)
+			if c >= 0x80 && c < 0xa0 {
+				r = windows[c-0x80]
+			}
+			l.rest = append(l.rest, string(r)...)
+		}
+		if n == 0 {
+			return 0, err
+		}
+	}
+	n := copy(out, l.rest)
+	l.rest = l.rest[n:]
+	return n, nil
+}

@@ -1,0 +1,240 @@
+package workflow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
+)
+
+// cutOff walks a process that is cut off when n events are in the log, as often as every
+// n events, and continues each time.
+func (h *host) cutOff(n int) error {
+	h.cutAt = 0
+	if err := h.begin(context.Background(), ""); err != nil {
+		return err
+	}
+	for {
+		h.cutAt = len(h.log) + n
+		if err := h.walk(context.Background(), ""); !errors.Is(err, errCut) {
+			return err
+		}
+		h.drop()
+	}
+}
+
+// drop empties the inbox, as a restart does: what was in it is in the log.
+func (h *host) drop() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.inbox = nil
+	select {
+	case <-h.ready:
+	default:
+	}
+}
+
+// TestWalksThatAreCutOff: wherever a walk is cut off, it takes the same decisions.
+func TestWalksThatAreCutOff(t *testing.T) {
+	for _, tt := range walks {
+		t.Run(tt.name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				whole := newHost(t, withEvents(tt.xml), tt.variables...)
+				whole.agent = tt.agent
+				w, err := whole.run()
+				want, variables := fmt.Sprint(err), values(w)
+				for n := 1; n <= 5; n++ {
+					h := newHost(t, withEvents(tt.xml), tt.variables...)
+					h.agent = tt.agent
+					if got := fmt.Sprint(h.cutOff(n)); got != want {
+						t.Errorf("cut off every %d events it ended with %s, want %s", n, got, want)
+					}
+					if got := values(h.state()); got != variables {
+						t.Errorf("cut off every %d events the variables are %s, want %s", n, got, variables)
+					}
+					h.checkOnce()
+					if a, b := sorted(h.trace()), sorted(whole.trace()); a != b {
+						t.Errorf("cut off every %d events:\n%s\nwant\n%s", n, h.trace(), whole.trace())
+					}
+				}
+			})
+		})
+	}
+}
+
+func sorted(trace string) string {
+	words := strings.Fields(trace)
+	counts := map[string]int{}
+	for _, w := range words {
+		counts[w]++
+	}
+	return fmt.Sprint(counts)
+}
+
+// checkOnce checks that each activation began and ended once, and each thread worked
+// once.
+func (h *host) checkOnce() {
+	h.Helper()
+	begun, ended := map[string]int{}, map[string]int{}
+	for ev := range h.events(func(*tapedeck.Event) bool { return true }) {
+		switch ev.Type {
+		case tapedeck.WorkflowEntered:
+			d, _ := payload.DecodeAs[payload.WorkflowEntered](ev)
+			begun[d.Activation]++
+		case tapedeck.WorkflowLeft:
+			d, _ := payload.DecodeAs[payload.WorkflowLeft](ev)
+			ended[d.Activation]++
+		}
+	}
+	for id, n := range begun {
+		if n != 1 || ended[id] > 1 {
+			h.Errorf("activation %s began %d times and ended %d times", id, n, ended[id])
+		}
+	}
+	for thread := range h.once {
+		if h.calls[thread] != 1 {
+			h.Errorf("%s worked %d times", thread, h.calls[thread])
+		}
+	}
+}
+
+// A maker draws well-formed processes: blocks in a row, each with one way in and one way
+// out.
+type maker struct {
+	*rapid.T
+	n     int
+	nodes strings.Builder
+	flows []string
+}
+
+func (m *maker) id(prefix string) string {
+	m.n++
+	return fmt.Sprint(prefix, m.n)
+}
+
+// block adds a block and returns its first and its last element.
+func (m *maker) block(depth int) (first, last string) {
+	kinds := 7
+	if depth == 0 {
+		kinds = 4
+	}
+	switch rapid.IntRange(0, kinds-1).Draw(m.T, "kind") {
+	case 0:
+		id := m.id("T")
+		m.nodes.WriteString(agentTask(id, id+" {{ n }}", "r_"+id))
+		return id, id
+	case 1:
+		id := m.id("W")
+		m.nodes.WriteString(timer("intermediateCatchEvent", `id="`+id+`"`, fmt.Sprintf("PT%dS", rapid.IntRange(0, 9).Draw(m.T, "seconds"))))
+		return id, id
+	case 2:
+		id := m.id("L")
+		fmt.Fprintf(&m.nodes, `<serviceTask id="%s" tapedeck:agent="a" tapedeck:prompt="p {{ item }}" tapedeck:output="r"><multiInstanceLoopCharacteristics isSequential="%v"><extensionElements><zeebe:loopCharacteristics inputCollection="= list" inputElement="item" outputCollection="all_%s" outputElement="= r"/></extensionElements></multiInstanceLoopCharacteristics></serviceTask>`,
+			id, rapid.Bool().Draw(m.T, "sequential"), id)
+		return id, id
+	case 3:
+		id := m.id("N")
+		m.nodes.WriteString(script(id, "v_"+id+" = n + "+fmt.Sprint(m.n)))
+		return id, id
+	case 4:
+		return m.branches("parallel", depth)
+	case 5:
+		return m.branches("inclusive", depth)
+	}
+	return m.sub(depth)
+}
+
+func (m *maker) branches(kind string, depth int) (first, last string) {
+	first, last = m.id("F"), m.id("J")
+	m.nodes.WriteString(gateway(kind, first) + gateway(kind, last))
+	for i := range rapid.IntRange(2, 3).Draw(m.T, "branches") {
+		a, b := m.row(depth - 1)
+		condition := ""
+		if kind == "inclusive" && i > 0 {
+			condition = ":n > " + fmt.Sprint(rapid.IntRange(0, 4).Draw(m.T, "bound"))
+		}
+		m.flows = append(m.flows, first+">"+a+condition, b+">"+last)
+	}
+	return first, last
+}
+
+func (m *maker) sub(depth int) (first, last string) {
+	id := m.id("P")
+	inner := &maker{T: m.T, n: m.n}
+	a, b := inner.row(depth - 1)
+	s, e := inner.id("S"), inner.id("E")
+	inner.flows = append(inner.flows, s+">"+a, b+">"+e)
+	m.n = inner.n
+	fmt.Fprintf(&m.nodes, `<subProcess id="%s"><startEvent id="%s"/><endEvent id="%s"/>%s%s</subProcess>`, id, s, e, inner.nodes.String(), flowsOf(inner.flows...))
+	return id, id
+}
+
+func (m *maker) row(depth int) (first, last string) {
+	for i := range rapid.IntRange(1, 3).Draw(m.T, "row") {
+		a, b := m.block(depth)
+		if i == 0 {
+			first = a
+		} else {
+			m.flows = append(m.flows, last+">"+a)
+		}
+		last = b
+	}
+	return first, last
+}
+
+// TestRandomProcesses: a process that is cut off at random and continues has the same
+// variables at its end, and each activation happened once.
+func TestRandomProcesses(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		m := &maker{T: rt}
+		a, b := m.row(2)
+		m.flows = append(m.flows, "S>"+a, b+">E")
+		xml := diagramOf(startEnd+m.nodes.String(), m.flows...)
+		given := []any{"n", rapid.IntRange(0, 4).Draw(rt, "n"), "list", []int{1, 2, 3}[:rapid.IntRange(0, 3).Draw(rt, "items")]}
+		cut := rapid.IntRange(1, 12).Draw(rt, "cut")
+		synctest.Test(t, func(t *testing.T) {
+			whole := newHost(t, xml, given...)
+			whole.agent = slowly
+			w, err := whole.run()
+			if err != nil {
+				t.Errorf("%v\n%s", err, xml)
+				return
+			}
+			h := newHost(t, xml, given...)
+			h.agent = slowly
+			if err := h.cutOff(cut); err != nil {
+				t.Errorf("cut off every %d events: %v\n%s", cut, err, xml)
+				return
+			}
+			if got, want := values(h.state()), values(w); got != want {
+				t.Errorf("the variables are %s, want %s\n%s", got, want, xml)
+			}
+			if got, want := sorted(h.trace()), sorted(whole.trace()); got != want {
+				t.Errorf("%s\nwant %s\n%s", h.trace(), whole.trace(), xml)
+			}
+			h.checkOnce()
+		})
+		if t.Failed() {
+			rt.FailNow()
+		}
+	})
+}
+
+// slowly says its prompt after some time.
+func slowly(ctx context.Context, d tapedeck.Delegation) (tapedeck.Delegated, error) {
+	t := time.NewTimer(time.Duration(len(d.Thread)) * time.Second)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+	return tapedeck.Delegated{Status: tapedeck.StatusComplete, Text: d.Task}, nil
+}

@@ -1,0 +1,164 @@
+// Package expression evaluates the expressions of workflows: conditions, values,
+// templates and scripts. The language is that of expr-lang. Texts with FEEL's prefix
+// "=" and JUEL's brackets "${…}" are accepted where they mean the same; what would mean
+// something else is refused by name.
+//
+// All input is hostile. An evaluation has a bound on its steps and on the size of every
+// value it makes, so no expression stops the server.
+package expression
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/expr-lang/expr"
+	"github.com/expr-lang/expr/file"
+	"github.com/expr-lang/expr/vm"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+const (
+	maxText  = 64 << 10 // bytes of an expression, template or script
+	maxNodes = 2000     // nodes of the tree of one expression
+
+	// MaxSize is the size of the largest value that an expression may make, in bytes of
+	// its JSON, about.
+	MaxSize = 1 << 20
+)
+
+// A Program is a compiled expression. Several goroutines may use it.
+type Program struct {
+	text     string
+	code     *vm.Program
+	required []string // variables that have to exist
+	optional []string // variables that the expression compares with null
+}
+
+// Compile compiles an expression. A text with the prefix "=" is read as FEEL, one in
+// "${…}" or "#{…}" as JUEL. Errors are of kind [tapedeck.Invalid].
+func Compile(text string) (*Program, error) {
+	source, lang := dialectOf(text)
+	if strings.TrimSpace(source) == "" {
+		return nil, tapedeck.Errorf(tapedeck.Invalid, "the expression is empty")
+	}
+	if len(source) > maxText {
+		return nil, tapedeck.Errorf(tapedeck.Invalid, "the expression has %d bytes; at most %d are allowed", len(source), maxText)
+	}
+	translated, err := translate(source, lang)
+	if err != nil {
+		return nil, err
+	}
+	p := &Program{text: strings.TrimSpace(text)}
+	names := &collector{}
+	options := append(functionOptions(),
+		expr.Patch(names), expr.Patch(guards{}), expr.Optimize(false), expr.DisableIfOperator(), expr.MaxNodes(maxNodes))
+	p.code, err = expr.Compile(translated, options...)
+	if names.err != nil {
+		return nil, names.err
+	}
+	if err != nil {
+		return nil, tapedeck.Errorf(tapedeck.Invalid, "the expression %s cannot be read: %s", quote(text), cause(err)).Because(err)
+	}
+	p.required, p.optional = names.variables()
+	return p, nil
+}
+
+// String returns the text that was compiled.
+func (p *Program) String() string { return p.text }
+
+// Variables returns the names of the variables that the expression uses, sorted.
+func (p *Program) Variables() []string {
+	return slices.Sorted(slices.Values(slices.Concat(p.required, p.optional)))
+}
+
+// Eval evaluates the expression. The result is a value as encoding/json decodes it,
+// except that whole numbers are int: nil, bool, int, float64, string, []any or
+// map[string]any. A variable that does not exist is an error, unless the expression
+// compares it with null. Errors are of kind [tapedeck.Invalid].
+func (p *Program) Eval(variables map[string]any) (any, error) {
+	env := make(map[string]any, len(p.required)+len(p.optional)+2)
+	for _, name := range p.required {
+		v, ok := variables[name]
+		if !ok {
+			return nil, missing(p.text, name, variables)
+		}
+		env[environmentName(name)] = normalize(v)
+	}
+	for _, name := range p.optional {
+		if v, ok := variables[name]; ok {
+			env[environmentName(name)] = normalize(v)
+		}
+	}
+	b := &budget{start: time.Now()}
+	env[guardName], env[addName] = b.guard, b.add
+	out, err := expr.Run(p.code, env)
+	if err == nil {
+		out, err = export(out)
+	}
+	if err != nil {
+		var refused *tapedeck.Error
+		if errors.As(err, &refused) {
+			return nil, tapedeck.Errorf(tapedeck.Invalid, "the expression %s fails: %s", quote(p.text), refused.Message).WithHint("%s", refused.Hint).Because(err)
+		}
+		return nil, tapedeck.Errorf(tapedeck.Invalid, "the expression %s fails: %s", quote(p.text), cause(err)).Because(err)
+	}
+	return out, nil
+}
+
+// Bool evaluates a condition. A result that is not true or false is an error.
+func (p *Program) Bool(variables map[string]any) (bool, error) {
+	v, err := p.Eval(variables)
+	if err != nil {
+		return false, err
+	}
+	b, ok := v.(bool)
+	if !ok {
+		return false, tapedeck.Errorf(tapedeck.Invalid, "the condition %s is %s, not true or false", quote(p.text), describe(v))
+	}
+	return b, nil
+}
+
+func missing(text, name string, variables map[string]any) error {
+	e := tapedeck.Errorf(tapedeck.Invalid, "the expression %s uses the variable %q, which does not exist", quote(text), name)
+	names := slices.Sorted(maps.Keys(variables))
+	switch {
+	case len(names) == 0:
+		return e.WithHint("there are no variables")
+	case len(names) > 20:
+		names = append(names[:20], "…")
+	}
+	return e.WithHint("the variables are %s; a comparison with null, as in %s != null, is allowed for a variable that may be missing", strings.Join(names, ", "), name)
+}
+
+// cause returns the first line of an error of expr, without the excerpt of the
+// translated text, which the user did not write.
+func cause(err error) string {
+	var f *file.Error
+	text := err.Error()
+	if errors.As(err, &f) {
+		text = f.Message
+		var refused *tapedeck.Error
+		if errors.As(f.Prev, &refused) {
+			text = refused.Message
+		}
+	}
+	text, _, _ = strings.Cut(text, "\n")
+	return shorten(text, 300)
+}
+
+// quote returns a text for a sentence: in one line, not too long.
+func quote(text string) string {
+	return fmt.Sprintf("%q", shorten(strings.Join(strings.Fields(text), " "), 120))
+}
+
+func shorten(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	return strings.ToValidUTF8(text[:n], "") + "…"
+}

@@ -1,0 +1,346 @@
+package expression
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"regexp"
+	"regexp/syntax"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/expr-lang/expr"
+	"github.com/expr-lang/expr/builtin"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// disabled are functions of expr-lang that no expression has: those of the clock,
+// because a decision has to be the same when it is made again, and those whose result
+// can be much larger than their arguments, or that take much longer than them; ours have
+// bounds.
+var disabled = []string{"now", "date", "duration", "timezone", "repeat", "replace", "join", "concat", "string", "uniq"}
+
+// lenient functions accept a variable that does not exist.
+var lenient = map[string]bool{"is_defined": true, "get_or_else": true, "is_empty": true}
+
+// functions are ours. Each gets values of JSON.
+var functions = map[string]func(args []any) (any, error){
+	"join":            joinTexts,
+	"replace":         replaceText,
+	"concat":          concatLists,
+	"string":          func(a []any) (any, error) { return one(a, func(v any) any { return text(v) }) },
+	"is_defined":      func(a []any) (any, error) { return one(a, func(v any) any { return v != nil }) },
+	"is_empty":        func(a []any) (any, error) { return one(a, isEmpty) },
+	"get_or_else":     getOrElse,
+	"substring":       substring,
+	"starts_with":     func(a []any) (any, error) { return texts(a, strings.HasPrefix) },
+	"ends_with":       func(a []any) (any, error) { return texts(a, strings.HasSuffix) },
+	"string_contains": func(a []any) (any, error) { return texts(a, strings.Contains) },
+	"list_contains":   listContains,
+	"append":          appendTo,
+	"uniq":            unique,
+	"matches_pattern": matchesPattern,
+}
+
+func functionOptions() []expr.Option {
+	var out []expr.Option
+	for _, name := range disabled {
+		out = append(out, expr.DisableBuiltin(name))
+	}
+	for name, f := range functions {
+		out = append(out, expr.Function(name, func(args ...any) (any, error) {
+			v, err := f(args)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
+			return v, nil
+		}))
+	}
+	return out
+}
+
+// builtins are the names of all functions of expr-lang.
+var builtins = func() map[string]bool {
+	names := map[string]bool{}
+	for _, f := range builtin.Builtins {
+		names[f.Name] = true
+	}
+	for name := range functions {
+		names[name] = true
+	}
+	return names
+}()
+
+// functionNames returns the names of all functions, sorted.
+func functionNames() []string {
+	names := maps.Clone(builtins)
+	for _, name := range disabled {
+		delete(names, name)
+	}
+	for name := range functions {
+		names[name] = true
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+func wrong(format string, args ...any) (any, error) {
+	return nil, tapedeck.Errorf(tapedeck.Invalid, format, args...)
+}
+
+func one(a []any, f func(any) any) (any, error) {
+	if len(a) != 1 {
+		return wrong("it takes one value, not %d", len(a))
+	}
+	return f(a[0]), nil
+}
+
+func texts(a []any, f func(a, b string) bool) (any, error) {
+	if len(a) != 2 || !isString(a[0]) || !isString(a[1]) {
+		return wrong("it takes two texts")
+	}
+	return f(a[0].(string), a[1].(string)), nil
+}
+
+func isEmpty(v any) any {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case string:
+		return v == ""
+	case map[string]any:
+		return len(v) == 0
+	}
+	l, ok := list(v)
+	return ok && len(l) == 0
+}
+
+func getOrElse(a []any) (any, error) {
+	if len(a) != 2 {
+		return wrong("it takes a value and what to use instead of null")
+	}
+	if a[0] != nil {
+		return a[0], nil
+	}
+	return a[1], nil
+}
+
+// substring counts characters from 1, as FEEL does, and from the end if start is
+// negative.
+func substring(a []any) (any, error) {
+	if len(a) < 2 || len(a) > 3 || !isString(a[0]) {
+		return wrong("it takes a text, a start from 1 and perhaps a length")
+	}
+	runes := []rune(a[0].(string))
+	start, ok := a[1].(int)
+	if !ok || start == 0 {
+		return wrong("the start is a whole number, from 1 or from -1")
+	}
+	if start < 0 {
+		start = max(len(runes)+start+1, 1)
+	}
+	length := len(runes)
+	if len(a) == 3 {
+		if length, ok = a[2].(int); !ok || length < 0 {
+			return wrong("the length is a whole number from 0")
+		}
+	}
+	from := min(start-1, len(runes))
+	return string(runes[from : from+min(length, len(runes)-from)]), nil
+}
+
+func listContains(a []any) (any, error) {
+	if len(a) == 2 {
+		if l, ok := list(a[0]); ok {
+			return slices.ContainsFunc(l, func(v any) bool { return reflect.DeepEqual(normalize(v), normalize(a[1])) }), nil
+		}
+	}
+	return wrong("it takes a list and a value")
+}
+
+func appendTo(a []any) (any, error) {
+	if len(a) > 0 {
+		if l, ok := list(a[0]); ok {
+			return append(slices.Clone(l), a[1:]...), nil
+		}
+	}
+	return wrong("it takes a list and values")
+}
+
+// unique returns the elements of a list without those that are equal to one before.
+func unique(a []any) (any, error) {
+	if len(a) != 1 {
+		return wrong("it takes a list")
+	}
+	l, ok := list(a[0])
+	if !ok {
+		return wrong("it takes a list, not %s", describe(a[0]))
+	}
+	out, seen := []any{}, map[string]bool{}
+	for _, v := range l {
+		e, err := exported(v)
+		if err != nil {
+			return nil, err
+		}
+		key, err := json.Marshal(e)
+		if err != nil {
+			return nil, err
+		}
+		if !seen[string(key)] {
+			seen[string(key)] = true
+			out = append(out, e)
+		}
+	}
+	return out, nil
+}
+
+// maxMatch bounds the length of a text times the length of the program of a pattern.
+const maxMatch = 100_000_000
+
+// matchesPattern is the operator matches: a regular expression of Go.
+func matchesPattern(a []any) (any, error) {
+	if len(a) != 2 || !isString(a[1]) || a[0] != nil && !isString(a[0]) {
+		return wrong("it takes a text and a pattern")
+	}
+	if a[0] == nil {
+		return false, nil
+	}
+	s, pattern := a[0].(string), a[1].(string)
+	parsed, err := syntax.Parse(pattern, syntax.Perl)
+	if err != nil {
+		return wrong("%s is not a regular expression", quote(pattern))
+	}
+	program, err := syntax.Compile(parsed.Simplify())
+	if err != nil || len(program.Inst)*len(s) > maxMatch {
+		return wrong("the text or the pattern is too long")
+	}
+	r, err := regexp.Compile(pattern)
+	if err != nil {
+		return wrong("%s is not a regular expression", quote(pattern))
+	}
+	return r.MatchString(s), nil
+}
+
+func concatLists(a []any) (any, error) {
+	var out []any
+	for _, v := range a {
+		l, ok := list(v)
+		if !ok {
+			return wrong("it takes lists, not %s", describe(v))
+		}
+		if len(out)+len(l) > MaxSize/8 {
+			return nil, errSize
+		}
+		out = append(out, l...)
+	}
+	return out, nil
+}
+
+func joinTexts(a []any) (any, error) {
+	if len(a) == 0 || len(a) > 2 {
+		return wrong("it takes a list and perhaps a text between its elements")
+	}
+	l, ok := list(a[0])
+	separator := ""
+	if len(a) == 2 && ok {
+		separator, ok = a[1].(string)
+	}
+	if !ok {
+		return wrong("it takes a list and perhaps a text between its elements")
+	}
+	var b strings.Builder
+	for i, v := range l {
+		if i > 0 {
+			b.WriteString(separator)
+		}
+		b.WriteString(text(v))
+		if b.Len() > MaxSize {
+			return nil, errSize
+		}
+	}
+	return b.String(), nil
+}
+
+func replaceText(a []any) (any, error) {
+	if len(a) != 3 || !isString(a[0]) || !isString(a[1]) || !isString(a[2]) {
+		return wrong("it takes three texts: in which, what, by what")
+	}
+	s, old, by := a[0].(string), a[1].(string), a[2].(string)
+	n := strings.Count(s, old)
+	if n > 0 && len(by) > (2*MaxSize)/n {
+		return nil, errSize
+	}
+	return strings.ReplaceAll(s, old, by), nil
+}
+
+// list returns a list of any type that expr-lang makes.
+func list(v any) ([]any, bool) {
+	if l, ok := v.([]any); ok {
+		return l, true
+	}
+	r := reflect.ValueOf(v)
+	if v == nil || r.Kind() != reflect.Slice {
+		return nil, false
+	}
+	out := make([]any, r.Len())
+	for i := range out {
+		out[i] = r.Index(i).Interface()
+	}
+	return out, true
+}
+
+// reflected exports values of types that only expr-lang makes, such as []int.
+func reflected(v any) (any, error) {
+	if l, ok := list(v); ok {
+		return exported(l)
+	}
+	r := reflect.ValueOf(v)
+	switch {
+	case r.CanInt():
+		return int(r.Int()), nil
+	case r.CanFloat():
+		return exported(r.Float())
+	case r.Kind() == reflect.Map:
+		out := make(map[string]any, r.Len())
+		for _, k := range r.MapKeys() {
+			e, err := exported(r.MapIndex(k).Interface())
+			if err != nil {
+				return nil, err
+			}
+			out[fmt.Sprint(k.Interface())] = e
+		}
+		return out, nil
+	}
+	return nil, tapedeck.Errorf(tapedeck.Invalid, "the result is no value of JSON")
+}
+
+// text returns a value as people read it: texts and numbers as they are, null as
+// nothing, lists and objects as JSON.
+func text(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case string:
+		return v
+	case int:
+		return strconv.Itoa(v)
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	case bool:
+		return strconv.FormatBool(v)
+	}
+	out, err := export(v)
+	if err != nil {
+		return ""
+	}
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if e.Encode(out) != nil || !utf8.ValidString(b.String()) {
+		return ""
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}

@@ -1,0 +1,317 @@
+package expression
+
+import (
+	"strings"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// A dialect is the language that the writer of an expression thinks of.
+type dialect int
+
+const (
+	plain dialect = iota // expr-lang
+	feel                 // "= a": Camunda 8
+	juel                 // "${a}": Camunda 7, Flowable
+)
+
+// dialectOf returns the expression without its marks, and its language.
+func dialectOf(text string) (string, dialect) {
+	text = strings.TrimSpace(text)
+	if rest, ok := strings.CutPrefix(text, "="); ok && !strings.HasPrefix(rest, "=") {
+		return rest, feel
+	}
+	if inner, ok := wholeJUEL(text); ok {
+		return inner, juel
+	}
+	return text, plain
+}
+
+// feelFunctions are the functions of FEEL that have another name here. Names of several
+// words are possible only there.
+var feelFunctions = map[string]string{
+	"string length": "len", "upper case": "upper", "lower case": "lower",
+	"string join": "join", "starts with": "starts_with", "ends with": "ends_with",
+	"list contains": "list_contains", "is defined": "is_defined", "get or else": "get_or_else",
+	"distinct values": "uniq", "get value": "get", "contains": "string_contains",
+	"substring": "substring", "count": "len", "number": "float", "ceiling": "ceil", "concatenate": "concat",
+}
+
+// feelTimes are functions of FEEL whose values have no form in JSON or change with the
+// clock: a decision has to be the same when it is made again.
+var feelTimes = map[string]bool{
+	"date and time": true, "date": true, "time": true, "duration": true, "now": true, "today": true,
+	"years and months duration": true, "day of week": true, "day of year": true, "month of year": true, "week of year": true, "last day of month": true,
+}
+
+// feelWords are words that begin or join constructs of FEEL that are not supported.
+var feelWords = map[string]string{
+	"for": "use map(list, # + 1)", "some": "use any(list, # > 1)", "every": "use all(list, # > 1)",
+	"between": "use a >= 1 and a <= 9", "instance": "use type(a) == \"string\"", "satisfies": "use any(list, # > 1) or all(list, # > 1)", "return": "use map(list, # + 1)",
+}
+
+var juelOperators = map[string]string{"eq": "==", "ne": "!=", "lt": "<", "gt": ">", "le": "<=", "ge": ">=", "div": "/", "mod": "%", "empty": "is_empty"}
+
+// wordOperators stand between or before values, so a name may follow them.
+var wordOperators = map[string]bool{
+	"and": true, "or": true, "not": true, "in": true, "let": true, "contains": true, "matches": true,
+	"startsWith": true, "endsWith": true, "if": true, "then": true, "else": true,
+}
+
+// translate returns the expression in the language of expr-lang.
+func translate(source string, lang dialect) (string, error) {
+	tokens, err := scan(source)
+	if err != nil {
+		return "", err
+	}
+	t := &translator{source: source, tokens: tokens, lang: lang}
+	out, err := t.group(0, false)
+	if err != nil {
+		return "", err
+	}
+	if t.i < len(t.tokens) {
+		return "", t.refuse("%q has no beginning", t.tokens[t.i].text)
+	}
+	return out, nil
+}
+
+type translator struct {
+	source string
+	tokens []token
+	i      int
+	lang   dialect
+}
+
+const maxDepth = 100 // of brackets and of if
+
+func (t *translator) refuse(format string, args ...any) *tapedeck.Error {
+	e := tapedeck.Errorf(tapedeck.Invalid, format, args...)
+	e.Message = "the expression " + quote(t.source) + " cannot be read: " + e.Message
+	return e
+}
+
+// group translates up to a closing bracket, then or else. A branch of an if ends at a
+// comma, too.
+func (t *translator) group(depth int, branch bool) (string, error) {
+	if depth > maxDepth {
+		return "", t.refuse("it has more than %d levels", maxDepth)
+	}
+	var b strings.Builder
+	for t.i < len(t.tokens) {
+		tok := t.tokens[t.i]
+		if tok.closes() || !t.member() && (tok.isWord("then") || tok.isWord("else")) || branch && (tok.is(",") || tok.is(";")) {
+			break
+		}
+		text, err := t.one(depth)
+		if err != nil {
+			return "", err
+		}
+		b.WriteString(text)
+		b.WriteByte(' ')
+	}
+	return strings.TrimSuffix(b.String(), " "), nil
+}
+
+// lineBreaks in texts are allowed here, but not in expr-lang.
+var lineBreaks = strings.NewReplacer("\n", "\\n", "\r", "\\r")
+
+// one translates one token, or what belongs together with it.
+func (t *translator) one(depth int) (string, error) {
+	tok := t.tokens[t.i]
+	switch {
+	case tok.kind == wordToken && !t.member():
+		return t.word(depth)
+	case tok.opens():
+		return t.bracket(depth)
+	case tok.kind == stringToken && tok.text[0] != '`':
+		t.i++
+		return lineBreaks.Replace(tok.text), nil
+	case tok.is("="):
+		t.i++
+		if t.i >= 3 && t.tokens[t.i-3].isWord("let") {
+			return "=", nil
+		}
+		return "==", nil
+	case tok.is("..") && t.lang == feel:
+		return "", t.refuse("ranges of FEEL are not supported").WithHint("write x >= 1 and x <= 5")
+	}
+	t.i++
+	return tok.text, nil
+}
+
+// bracket translates brackets with what they contain.
+func (t *translator) bracket(depth int) (string, error) {
+	open := t.tokens[t.i]
+	if open.is("[") && t.lang == feel && t.afterValue() {
+		if t.i+2 >= len(t.tokens) || t.tokens[t.i+1].kind != stringToken || !t.tokens[t.i+2].is("]") {
+			return "", t.refuse("filters and indexes of FEEL are not supported, because FEEL counts from 1").
+				WithHint("use first(list), last(list) or filter(list, .price > 3); or write the expression without \"=\", where list[0] is the first element")
+		}
+	}
+	t.i++
+	inner, err := t.group(depth+1, false)
+	if err != nil {
+		return "", err
+	}
+	end := map[string]string{"(": ")", "[": "]", "{": "}"}[open.text]
+	if t.i >= len(t.tokens) || !t.tokens[t.i].is(end) {
+		return "", t.refuse("%q is not followed by %q", open.text, end)
+	}
+	t.i++
+	return open.text + inner + end, nil
+}
+
+// word translates a name or a word operator.
+func (t *translator) word(depth int) (string, error) {
+	tok := t.tokens[t.i]
+	switch {
+	case tok.text == "if":
+		return t.condition(depth)
+	case tok.text == "null":
+		t.i++
+		return "nil", nil
+	case wordOperators[tok.text] && (tok.text != "contains" || !t.call(t.i+1) || t.afterValue()):
+		t.i++
+		return tok.text, nil
+	case t.lang == juel && juelOperators[tok.text] != "" && !t.call(t.i+1):
+		return t.juelOperator(), nil
+	}
+	last := t.i
+	for last+1 < len(t.tokens) && t.tokens[last+1].kind == wordToken && !t.joins(last+1) {
+		last++
+	}
+	name := t.tokens[t.i].text
+	if strings.HasPrefix(name, "__") || name == "$env" {
+		return "", t.refuse("the name %s is reserved", name)
+	}
+	for _, next := range t.tokens[t.i+1 : last+1] {
+		name += " " + next.text
+	}
+	called := t.call(last + 1)
+	switch {
+	case called && t.lang == feel && feelTimes[name]:
+		return "", t.refuse("the function %s of FEEL is not supported: dates and times are no values of JSON", name).WithHint("pass the time as text in a variable, or use a timer event")
+	case called && t.lang != juel && (t.lang == feel || last > t.i || name == "contains") && feelFunctions[name] != "":
+		t.i = last + 1
+		return feelFunctions[name], nil
+	case last > t.i && feelWord(name) != "":
+		word := feelWord(name)
+		return "", t.refuse("%q of FEEL is not supported", word).WithHint("%s", feelWords[word])
+	case last > t.i && called:
+		return "", t.refuse("there is no function %q", name)
+	case last > t.i && t.lang == juel:
+		return "", t.refuse("%q is no name: a name of JUEL has no spaces", name)
+	case !called && !t.key():
+		name = environmentName(name)
+	}
+	t.i = last + 1
+	return name, nil
+}
+
+func feelWord(name string) string {
+	for word := range strings.FieldsSeq(name) {
+		if feelWords[word] != "" {
+			return word
+		}
+	}
+	return ""
+}
+
+// variablePrefix marks a variable that has the name of a function, or spaces in its
+// name, as FEEL allows. expr-lang would take the one for the function, and the other for
+// two names.
+const variablePrefix = "__variable_"
+
+// spaceInName stands for a space; it is a letter, which no keyboard has.
+const spaceInName = "\u02d1"
+
+// environmentName returns the name that the compiled expression has for a variable.
+func environmentName(name string) string {
+	if builtins[name] || strings.Contains(name, " ") {
+		return variablePrefix + strings.ReplaceAll(name, " ", spaceInName)
+	}
+	return name
+}
+
+// variableName returns the variable of a name in a compiled expression.
+func variableName(name string) string {
+	if rest, ok := strings.CutPrefix(name, variablePrefix); ok {
+		return strings.ReplaceAll(rest, spaceInName, " ")
+	}
+	return name
+}
+
+// key reports whether the word is the key of an object.
+func (t *translator) key() bool {
+	return t.i > 0 && t.i+1 < len(t.tokens) && t.tokens[t.i+1].is(":") && (t.tokens[t.i-1].is("{") || t.tokens[t.i-1].is(","))
+}
+
+// joins reports whether the word at i is an operator, so that it ends a name.
+func (t *translator) joins(i int) bool {
+	text := t.tokens[i].text
+	if text == "contains" && t.lang == feel && i > 0 && t.tokens[i-1].isWord("list") {
+		return false // list contains(…)
+	}
+	// "date and time", "get or else" and "years and months duration" are names.
+	if (text == "and" || text == "or") && t.lang == feel && i > 0 && i+1 < len(t.tokens) {
+		name := t.tokens[i-1].text + " " + text + " " + t.tokens[i+1].text
+		if name == "date and time" || name == "get or else" || name == "years and months" {
+			return false
+		}
+	}
+	if text == "else" && t.lang == feel && i > 1 && t.tokens[i-1].isWord("or") && t.tokens[i-2].isWord("get") {
+		return false
+	}
+	return wordOperators[text] || t.lang == juel && juelOperators[text] != ""
+}
+
+// condition translates if a then b else c.
+func (t *translator) condition(depth int) (string, error) {
+	t.i++
+	var parts [3]string
+	for i, end := range []string{"then", "else", ""} {
+		text, err := t.group(depth+1, i == 2)
+		if err != nil {
+			return "", err
+		}
+		if text == "" || end != "" && (t.i >= len(t.tokens) || !t.tokens[t.i].isWord(end)) {
+			return "", t.refuse("an if is not complete").WithHint("write if a > 1 then \"x\" else \"y\"")
+		}
+		if end != "" {
+			t.i++
+		}
+		parts[i] = text
+	}
+	return "((" + parts[0] + ") ? (" + parts[1] + ") : (" + parts[2] + "))", nil
+}
+
+func (t *translator) juelOperator() string {
+	op := juelOperators[t.tokens[t.i].text]
+	t.i++
+	if op != "is_empty" {
+		return op
+	}
+	var path strings.Builder
+	for t.i < len(t.tokens) && (t.tokens[t.i].kind == wordToken && !wordOperators[t.tokens[t.i].text] || t.tokens[t.i].is(".")) {
+		path.WriteString(t.tokens[t.i].text)
+		t.i++
+	}
+	return "is_empty(" + path.String() + ")"
+}
+
+// member reports whether the token is the name of a member: it follows a dot.
+func (t *translator) member() bool {
+	return t.i > 0 && (t.tokens[t.i-1].is(".") || t.tokens[t.i-1].is("?."))
+}
+
+// call reports whether the token at i opens the arguments of a call.
+func (t *translator) call(i int) bool { return i < len(t.tokens) && t.tokens[i].is("(") }
+
+// afterValue reports whether a value ends before the token.
+func (t *translator) afterValue() bool {
+	if t.i == 0 {
+		return false
+	}
+	prev := t.tokens[t.i-1]
+	return prev.kind == stringToken || prev.is(")") || prev.is("]") || prev.is("}") || prev.kind == wordToken && !wordOperators[prev.text]
+}

@@ -1,0 +1,178 @@
+package expression
+
+import (
+	"strings"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// A Value is a text of a diagram that stands for a value: a fixed text, an expression,
+// or a template with expressions in it. Several goroutines may use it.
+type Value struct {
+	Text     string // as the diagram has it
+	program  *Program
+	template []piece // texts and expressions in turn
+}
+
+type piece struct {
+	text    string
+	program *Program
+}
+
+// Literal returns the value that is the text itself.
+func Literal(text string) *Value { return &Value{Text: text} }
+
+// ParseValue reads a text in the form of Camunda 8 and of this project: "= a" is an
+// expression, "Hello {{ name }}" is a template, everything else is a fixed text.
+func ParseValue(text string) (*Value, error) {
+	if source, lang := dialectOf(text); lang == feel && strings.TrimSpace(source) != "" {
+		p, err := Compile(text)
+		return &Value{Text: text, program: p}, err
+	}
+	return parseTemplate(text, "{{", "}}")
+}
+
+// ParseJUEL reads a text in the form of Camunda 7: "${a}" is an expression,
+// "Hello ${name}" is a template, everything else is a fixed text.
+func ParseJUEL(text string) (*Value, error) {
+	if _, lang := dialectOf(text); lang == juel {
+		p, err := Compile(text)
+		return &Value{Text: text, program: p}, err
+	}
+	return parseTemplate(text, "${", "}")
+}
+
+// ParseExpression reads a text that is an expression with or without a prefix, such as
+// the collection of a multi-instance activity.
+func ParseExpression(text string) (*Value, error) {
+	p, err := Compile(text)
+	return &Value{Text: text, program: p}, err
+}
+
+// Constant returns the text of a value that has no expression.
+func (v *Value) Constant() (string, bool) {
+	return v.Text, v.program == nil && v.template == nil
+}
+
+// Variables returns the names of the variables that the value uses.
+func (v *Value) Variables() []string {
+	if v.program != nil {
+		return v.program.Variables()
+	}
+	var out []string
+	for _, p := range v.template {
+		if p.program != nil {
+			out = append(out, p.program.Variables()...)
+		}
+	}
+	return out
+}
+
+// Eval returns the value. Fixed texts and templates are strings; for expressions see
+// [Program.Eval].
+func (v *Value) Eval(variables map[string]any) (any, error) {
+	if v.program != nil {
+		return v.program.Eval(variables)
+	}
+	if v.template == nil {
+		return v.Text, nil
+	}
+	var b strings.Builder
+	for _, p := range v.template {
+		s := p.text
+		if p.program != nil {
+			out, err := p.program.Eval(variables)
+			if err != nil {
+				return nil, err
+			}
+			s = text(out)
+		}
+		if b.Len()+len(s) > MaxSize {
+			return nil, tapedeck.Errorf(tapedeck.Invalid, "the text that begins with %s has more than 1 MiB", quote(shorten(v.Text, 40)))
+		}
+		b.WriteString(s)
+	}
+	return b.String(), nil
+}
+
+// Render returns the value as text: null is nothing, lists and objects are JSON.
+func (v *Value) Render(variables map[string]any) (string, error) {
+	out, err := v.Eval(variables)
+	if err != nil {
+		return "", err
+	}
+	return text(out), nil
+}
+
+func parseTemplate(source, open, end string) (*Value, error) {
+	v := &Value{Text: source}
+	rest := source
+	for {
+		before, after, found := strings.Cut(rest, open)
+		if before != "" || !found && v.template != nil {
+			v.template = append(v.template, piece{text: before})
+		}
+		if !found {
+			break
+		}
+		n := templateEnd(after, end)
+		if n < 0 {
+			return nil, tapedeck.Errorf(tapedeck.Invalid, "the text %s has %s without %s", quote(source), open, end).
+				WithHint(`write {{ "{{" }} for two brackets that are no expression`)
+		}
+		text := after[:n]
+		if open == "${" {
+			text = open + text + end // Compile reads it as JUEL
+		}
+		p, err := Compile(text)
+		if err != nil {
+			return nil, err
+		}
+		v.template = append(v.template, piece{program: p})
+		rest = after[n+len(end):]
+	}
+	if len(v.template) == 1 && v.template[0].program == nil {
+		v.template = nil
+	}
+	return v, nil
+}
+
+// templateEnd returns where the expression at the start of s ends, -1 if it does not.
+// Marks in texts and brackets inside of it do not count.
+func templateEnd(s, end string) int {
+	depth := 0
+	for i := 0; i < len(s); i++ {
+		if depth == 0 && strings.HasPrefix(s[i:], end) {
+			return i
+		}
+		switch s[i] {
+		case '"', '\'', '`':
+			n := stringEnd(s[i:])
+			if n == 0 {
+				return -1
+			}
+			i += n - 1
+		case '{':
+			depth++
+		case '}':
+			depth--
+		}
+	}
+	return -1
+}
+
+// wholeJUEL returns the inner text if all of the text is one expression of JUEL.
+func wholeJUEL(text string) (string, bool) {
+	rest, ok := strings.CutPrefix(text, "${")
+	if !ok {
+		rest, ok = strings.CutPrefix(text, "#{")
+	}
+	if !ok {
+		return "", false
+	}
+	n := templateEnd(rest, "}")
+	if n < 0 || n != len(rest)-1 {
+		return "", false
+	}
+	return rest[:n], true
+}

@@ -1,0 +1,128 @@
+package workflow
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"testing"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
+)
+
+// longLog returns a host whose log has a process that entered an element n times and
+// then waits.
+func longLog(t testing.TB, n int) *host {
+	h := newHost(t, diagramOf(startEnd+gateway("exclusive", "M")+script("A", "n = n + 1")+gateway("exclusive", "G", `default="G_U"`)+`<userTask id="U"/>`,
+		"S>M", "M>A", "A>G", fmt.Sprint("G>M:n < ", n/3), "G>U", "U>E"), "n", 0)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	if err := h.begin(ctx, ""); err != nil {
+		t.Fatal(err)
+	}
+	for ev, err := range h.runner.Run(ctx, h.invocation("")) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		ev.Invocation = h.open
+		h.append(ev)
+		if ev.Type == tapedeck.PermissionRequested {
+			break
+		}
+	}
+	return h
+}
+
+// TestResumeOfALongProcess: a process that entered 10,000 elements continues where it
+// was, and asks its question no second time.
+func TestResumeOfALongProcess(t *testing.T) {
+	h := longLog(t, 10_000)
+	n, entered := len(h.log), 0
+	for _, ev := range h.log {
+		if ev.Type == tapedeck.WorkflowEntered {
+			entered++
+		}
+	}
+	if entered < 9_990 {
+		t.Fatalf("%d elements were entered", entered)
+	}
+	d, _ := payload.DecodeAs[payload.PermissionRequested](h.log[n-1])
+	ended := make(chan error)
+	go func() { ended <- h.walk(context.Background(), "") }()
+	h.send(payload.PermissionAnswered{Choice: tapedeck.Choice{ID: d.ID, Option: "submit"}})
+	if err := <-ended; err != nil || len(h.log) != n+5 {
+		t.Errorf("%v, %d events more, want 5", err, len(h.log)-n)
+	}
+}
+
+func BenchmarkResume10000(b *testing.B) {
+	h := longLog(b, 10_000)
+	in := h.invocation("")
+	for b.Loop() {
+		w := newWalker(h.runner, b.Context(), &in, func(tapedeck.Event, error) bool { return true })
+		if err := w.restore(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// maxWalker is how many bytes a walker that waits may need, with its goroutine.
+const maxWalker = 20 << 10
+
+// TestWalkersThatWait measures walkers without an engine.
+func TestWalkersThatWait(t *testing.T) {
+	const n = 1000
+	xml := diagramOf(startEnd+`<userTask id="U"/><endEvent id="E2"/>`+timer("boundaryEvent", `id="B" attachedToRef="U"`, "P1D"), "S>U", "U>E", "B>E2")
+	runner := New(Options{})
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	begin := func(h *host) {
+		h.runner = runner
+		if err := h.begin(ctx, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	warm := newHost(t, xml)
+	begin(warm)
+	waiting, ended := make(chan bool), make(chan bool)
+	walk := func(in tapedeck.Invocation) {
+		for ev := range runner.Run(ctx, in) {
+			if ev.Type == tapedeck.PermissionRequested {
+				waiting <- true
+			}
+		}
+		ended <- true
+	}
+	hosts := make([]*host, n)
+	for i := range hosts {
+		hosts[i] = newHost(t, xml)
+		begin(hosts[i])
+	}
+	before := memory()
+	for _, h := range hosts {
+		in := h.invocation("")
+		in.Config, in.Delegates = nil, nil // the engine drops them, too
+		go walk(in)
+	}
+	for range hosts {
+		<-waiting
+	}
+	each := (memory() - before) / n
+	t.Logf("each needs %d bytes", each)
+	if each > maxWalker {
+		t.Errorf("each walker that waits needs %d bytes", each)
+	}
+	cancel()
+	for range hosts {
+		<-ended
+	}
+}
+
+func memory() int64 {
+	for range 6 { // each halves a stack that has grown
+		runtime.GC()
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc + m.StackInuse)
+}

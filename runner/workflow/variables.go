@@ -1,0 +1,116 @@
+package workflow
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/runner/workflow/bpmn"
+	"github.com/tapedeck/tapedeck/view"
+)
+
+// encode encodes a value as JSON. Values come from JSON or from expressions, so they
+// can be encoded.
+func encode(v any) json.RawMessage {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return json.RawMessage("null") // not a number: JSON has none
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
+
+func decodeValue(raw json.RawMessage) (v any) {
+	_ = json.Unmarshal(raw, &v) // it is JSON, because it is in the log
+	return v
+}
+
+func decodeAll(raw map[string]json.RawMessage) map[string]any {
+	out := make(map[string]any, len(raw))
+	for name, value := range raw {
+		out[name] = decodeValue(value)
+	}
+	return out
+}
+
+// encodeAll encodes variables, and refuses those that are too large.
+func encodeAll(values map[string]any) (tapedeck.Members, error) {
+	if len(values) == 0 {
+		return nil, nil
+	}
+	out := make(tapedeck.Members, len(values))
+	for name, v := range values {
+		raw := encode(v)
+		if len(raw) > maxVariable {
+			return nil, tapedeck.Errorf(tapedeck.TooLarge, "the variable %.100q would have %d bytes; at most %d are allowed", name, len(raw), maxVariable)
+		}
+		out[name] = raw
+	}
+	return out, nil
+}
+
+// env returns the variables that an activation sees, with those of the loop around it.
+func (w *walker) env(scope string) map[string]any {
+	out := decodeAll(w.fold.Visible(scope))
+	for a := w.fold.Open(scope); a != nil; a = w.fold.Open(a.Scope) {
+		if a.Count == nil {
+			continue
+		}
+		counts := loopCounts(a)
+		for name, n := range counts {
+			if _, has := out[name]; !has {
+				out[name] = n
+			}
+		}
+		break
+	}
+	return out
+}
+
+// loopCounts returns the counts of a loop, under the names of Camunda 7 and 8.
+func loopCounts(body *view.WorkflowActivation) map[string]any {
+	return map[string]any{
+		"nrOfInstances": *body.Count, "nrOfCompletedInstances": body.Done, "nrOfActiveInstances": body.Begun - body.Done,
+		"numberOfInstances": *body.Count, "numberOfCompletedInstances": body.Done, "numberOfActiveInstances": body.Begun - body.Done,
+	}
+}
+
+// mapped evaluates mappings, in their order: a later one sees the earlier ones.
+func mapped(list []bpmn.Mapping, env map[string]any) (map[string]any, error) {
+	out := map[string]any{}
+	for _, m := range list {
+		v, err := m.Source.Eval(env)
+		if err != nil {
+			return nil, err
+		}
+		out[m.Target], env[m.Target] = v, v
+	}
+	return out, nil
+}
+
+// fieldDefault returns the default of a field in the type of the field.
+func fieldDefault(f *bpmn.Field, env map[string]any) (any, error) {
+	v, err := f.Default.Eval(env)
+	text, isText := v.(string)
+	if err != nil || !isText {
+		return v, err
+	}
+	switch f.Type {
+	case bpmn.BooleanField:
+		b, err := strconv.ParseBool(strings.TrimSpace(text))
+		if err != nil {
+			return nil, tapedeck.Errorf(tapedeck.Invalid, "the default %.60q of the field %s is not true or false", text, f.ID)
+		}
+		return b, nil
+	case bpmn.IntegerField, bpmn.NumberField:
+		n, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+		if err != nil {
+			return nil, tapedeck.Errorf(tapedeck.Invalid, "the default %.60q of the field %s is not a number", text, f.ID)
+		}
+		return n, nil
+	}
+	return text, nil
+}

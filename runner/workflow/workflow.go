@@ -1,0 +1,112 @@
+// Package workflow is a [tapedeck.Runner] that runs a BPMN diagram. Its tasks are done
+// by other agents, each in a thread of its own, by users, and by expressions.
+//
+// The state of a run is a fold of its workflow.* events and nothing else; see
+// [view.WorkflowFold]. The runner looks at the state, decides what happens next, yields
+// that as one event, and folds it. So it continues after a restart of the server, after a
+// resume and after a rewind in the same way: it folds what is in the log, and goes on.
+package workflow
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/runner/workflow/bpmn"
+)
+
+// Defaults of [Options].
+const (
+	DefaultMaxTasks   = 16
+	DefaultMaxEntries = 10_000
+)
+
+// Options of a workflow.
+type Options struct {
+	// XML is the diagram that runs if the task gives none. Nil: every task gives its own.
+	XML []byte
+
+	// Agents are the agents of tasks, by the id or the type of the element; "*" is for
+	// tasks that name none. A task can give others.
+	Agents map[string]string
+
+	// Lookup returns a stored diagram by its name and, if it is not "", its digest. Nil:
+	// there are none.
+	Lookup func(ctx context.Context, name, digest string) ([]byte, error)
+
+	MaxTasks   int // how many agents work at once in one run; 0 for DefaultMaxTasks
+	MaxEntries int // how often an element can be entered in one run; 0 for DefaultMaxEntries
+
+	Now func() time.Time // nil for time.Now
+}
+
+// A Config is the part of a task that is for the workflow, see [tapedeck.Invocation.Config].
+type Config struct {
+	BPMN      string                     `json:"bpmn,omitempty"`      // the XML of the diagram
+	Name      string                     `json:"name,omitempty"`      // the name of a stored diagram
+	Digest    string                     `json:"digest,omitempty"`    // of the stored diagram; "" for its newest version
+	Variables map[string]json.RawMessage `json:"variables,omitempty"` // the first variables
+	Agents    map[string]string          `json:"agents,omitempty"`    // see [Options.Agents]
+}
+
+// A Runner runs diagrams. Several runs share it, and the diagrams that it has read.
+type Runner struct {
+	options     Options
+	definitions definitions
+	problem     error // why the diagram of the options cannot run
+}
+
+// New returns a runner. A diagram that cannot run makes it unavailable.
+func New(o Options) *Runner {
+	if o.MaxTasks <= 0 {
+		o.MaxTasks = DefaultMaxTasks
+	}
+	if o.MaxEntries <= 0 {
+		o.MaxEntries = DefaultMaxEntries
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	r := &Runner{options: o}
+	if o.XML != nil {
+		_, r.problem = r.definitions.read(string(o.XML))
+	}
+	return r
+}
+
+// Capabilities says what a workflow can do.
+func (r *Runner) Capabilities() tapedeck.Capabilities {
+	return tapedeck.Capabilities{Permission: true, Interrupt: true, Resume: true, Exact: true}
+}
+
+// Available returns why the diagram of the options cannot run, nil if it can.
+func (r *Runner) Available() error { return r.problem }
+
+// Durable says that the state of a run is in the log; see runner.Durable.
+func (r *Runner) Durable() {}
+
+// Run walks the diagram. In a host without a log it begins a process, and its tasks
+// have no agents.
+func (r *Runner) Run(ctx context.Context, in tapedeck.Invocation) iter.Seq2[tapedeck.Event, error] {
+	return func(yield func(tapedeck.Event, error) bool) {
+		w := newWalker(r, ctx, &in, yield)
+		err := w.restore()
+		if err == nil {
+			err = w.walk()
+		}
+		w.tasks.end()
+		if err != nil && !w.left {
+			yield(tapedeck.Event{}, err)
+		}
+	}
+}
+
+// digestPrefix begins the digest of a diagram in the log.
+const digestPrefix = "sha256:"
+
+func digestOf(d *bpmn.Definitions) string {
+	return digestPrefix + strings.TrimPrefix(d.Digest, digestPrefix)
+}

@@ -1,0 +1,165 @@
+package postgres
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/store"
+)
+
+// Append implements [tapedeck.Log].
+func (s *Store) Append(ctx context.Context, a tapedeck.Append) (tapedeck.Appended, error) {
+	if err := ctx.Err(); err != nil {
+		return tapedeck.Appended{}, err
+	}
+	if err := store.CheckAppend(&a); err != nil {
+		return tapedeck.Appended{}, err
+	}
+	now := s.options.Now()
+	events, drafts, err := tapedeck.Drafts(a.Events, a.Chunks, now)
+	if err != nil {
+		return tapedeck.Appended{}, err
+	}
+	size, err := sizeOf(drafts)
+	if err != nil {
+		return tapedeck.Appended{}, err
+	}
+	a.Events = events
+	t := &appending{Append: a, drafts: drafts, now: now}
+	if err := s.writer.submit(ctx, t, size); err != nil {
+		return tapedeck.Appended{}, err // not t.done: the writer may still be changing it
+	}
+	return t.done, nil
+}
+
+// Limits in bytes. The database could store a little more, but an append is in
+// memory as a whole.
+const (
+	maxRecord = 256 << 20 // of one record
+	maxAppend = 1 << 30   // of all records of one append
+)
+
+// sizeOf returns the size of drafts in bytes.
+func sizeOf(drafts []tapedeck.Draft) (int, error) {
+	size := 0
+	for _, d := range drafts {
+		if d.Len() > maxRecord {
+			return 0, tapedeck.Errorf(tapedeck.TooLarge, "a record has %d bytes; at most %d are allowed", d.Len(), maxRecord)
+		}
+		size += d.Len() + 64 // 64 for each, so that many tiny records count, too
+	}
+	if size > maxAppend {
+		return 0, tapedeck.Errorf(tapedeck.TooLarge, "an append of %d bytes is too large; at most %d are allowed", size, maxAppend).
+			WithHint("append them in several parts")
+	}
+	return size, nil
+}
+
+// An appending is the task of an append.
+type appending struct {
+	tapedeck.Append
+	drafts []tapedeck.Draft
+	now    time.Time
+	done   tapedeck.Appended
+}
+
+func (t *appending) do(w *writer) error {
+	st, err := w.use(t.Session)
+	if err != nil {
+		return err
+	}
+	last, err := w.recall(st, t.Producer)
+	if err != nil {
+		return err
+	}
+	if t.done, err = store.DecideAppend(&t.Append, &st.Session, st.streamSeq, last); t.done.Duplicate || err != nil {
+		return err
+	}
+	if t.Check != nil {
+		w.checked = st.Session // a copy, which Check may change
+		if err := t.Check(&w.checked); err != nil {
+			return err
+		}
+	}
+	t.write(w, st)
+	return nil
+}
+
+// write writes an append that was accepted.
+func (t *appending) write(w *writer, st *state) {
+	w.begun = true
+	w.mark(st)
+	st.notify, st.renewed = true, st.TTL > 0
+	first := st.Head
+	w.extend(st, t.drafts, t.Events, t.now)
+	if t.Close {
+		st.Closed = true
+		if t.Producer != nil {
+			p := *t.Producer
+			st.ClosedBy = &p
+		}
+	}
+	if t.StreamSeq != "" {
+		st.streamSeq = t.StreamSeq
+	}
+	t.done = tapedeck.Appended{First: first, Next: st.Head, Head: st.Head, Closed: st.Closed, Parts: t.Parts}
+	p := t.Producer
+	if p == nil {
+		return
+	}
+	a := store.Accepted(&t.Append, first, st.Head)
+	t.done.Seq = a.Seq
+	st.remember(p.ID, a)
+	if st.accepted == nil {
+		st.accepted = make(map[string]store.ProducerState)
+	}
+	st.accepted[p.ID] = a
+}
+
+// extend adds records and folds events into the session's entry.
+func (w *writer) extend(st *state, drafts []tapedeck.Draft, events []tapedeck.Event, now time.Time) {
+	if st.Kind != tapedeck.KindSession && len(drafts) > 0 && now.After(st.Updated) {
+		st.Updated = now.UTC().Truncate(time.Millisecond)
+	}
+	for i := range drafts {
+		r := drafts[i].Record(st.Head + int64(i))
+		w.batch.addEvent(st.Gen, r)
+		st.records = append(st.records, r)
+	}
+	for i := range events {
+		e := events[i]
+		e.Offset = st.Head + int64(i)
+		st.Apply(&e)
+	}
+	st.Head += int64(len(drafts))
+}
+
+const sqlAccepted = `SELECT epoch, seq, first, next FROM producers WHERE session = $1 AND id = $2`
+
+// recall returns the newest append of a producer, nil if there is none.
+func (w *writer) recall(st *state, p *tapedeck.Producer) (last *store.ProducerState, err error) {
+	if p == nil {
+		return nil, nil
+	}
+	if a, ok := st.producers[p.ID]; ok {
+		return &a, nil
+	}
+	if a, ok := st.accepted[p.ID]; ok { // not in the database yet
+		return &a, nil
+	}
+	if st.complete {
+		return nil, nil
+	}
+	err = w.ask(func(r pgx.Rows) error {
+		last = new(store.ProducerState)
+		if err := r.Scan(&last.Epoch, &last.Seq, &last.First, &last.Next); err != nil {
+			return err
+		}
+		st.remember(p.ID, *last)
+		return nil
+	}, sqlAccepted, st.Gen, stored(p.ID))
+	return last, err
+}

@@ -1,0 +1,4 @@
+-- +goose Up
+-- JSON array of the inputs that wait; null for none.
+ALTER TABLE sessions ADD COLUMN inputs TEXT;
+CREATE INDEX sessions_waiting ON sessions (gen) WHERE inputs IS NOT NULL;

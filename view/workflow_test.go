@@ -1,0 +1,94 @@
+package view_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/view"
+)
+
+// foldWorkflow folds the active events.
+func foldWorkflow(events []tapedeck.Event) *view.WorkflowFold {
+	var jumps []tapedeck.Jump
+	for i := range events {
+		if j, ok := events[i].Jump(); ok {
+			jumps = append(jumps, j)
+		}
+	}
+	t, f := view.NewTimeline(jumps), view.NewWorkflowFold("")
+	for i := range events {
+		if e := &events[i]; t.Has(e.Offset, e.ThreadName(), int64(len(events))) {
+			f.Apply(e)
+		}
+	}
+	return f
+}
+
+func TestWorkflowFixtures(t *testing.T) {
+	testFixtures(t, "workflow", func(t *testing.T, _ viewFixture, events []tapedeck.Event) any {
+		w, ok := foldWorkflow(events).Workflow()
+		if !ok {
+			t.Fatal("there is no workflow")
+		}
+		return w
+	})
+}
+
+// longWorkflow returns the events of a process in which n elements are entered, one
+// after the other.
+func longWorkflow(n int) []tapedeck.Event {
+	events := []tapedeck.Event{event(tapedeck.WorkflowStarted, "", "i1", `{"digest":"d","start":"E0"}`)}
+	for i := range n {
+		flow := ""
+		if i > 0 {
+			flow = fmt.Sprintf(`"flows":["f%d"],`, i-1)
+		}
+		events = append(events,
+			event(tapedeck.WorkflowEntered, "", "i1", fmt.Sprintf(`{"element":"E%d","elementType":"scriptTask",%s"activation":"%d"}`, i%50, flow, i)),
+			event(tapedeck.WorkflowLeft, "", "i1", fmt.Sprintf(`{"element":"E%d","activation":"%d","flows":["f%d"],"variables":{"n":%d}}`, i%50, i, i, i)))
+	}
+	return numbered(events)
+}
+
+func TestWorkflowOfManyElements(t *testing.T) {
+	const n = 10_000
+	f := foldWorkflow(longWorkflow(n))
+	w, _ := f.Workflow()
+	if len(w.Elements) != 50 || len(w.Activations) != 1000 || w.Earlier != n-1000 || len(w.Tokens) != 1 || string(w.Variables["n"]) != "9999" {
+		t.Errorf("%d elements, %d activations and %d before them, %d tokens, n is %s", len(w.Elements), len(w.Activations), w.Earlier, len(w.Tokens), w.Variables["n"])
+	}
+	if el := w.Elements[0]; el.Entered != n/50 || el.Left != n/50 || el.Open != 0 {
+		t.Errorf("%+v", el)
+	}
+}
+
+// TestWorkflowIsACopy: what Workflow returned does not change with later events.
+func TestWorkflowIsACopy(t *testing.T) {
+	events := longWorkflow(3)
+	f := view.NewWorkflowFold("")
+	for i := range events {
+		f.Apply(&events[i])
+		w, _ := f.Workflow()
+		then, _ := json.Marshal(w)
+		g := foldWorkflow(events[:i+1])
+		for j := range events[i+1:] {
+			g.Apply(&events[i+1+j])
+		}
+		if now, _ := json.Marshal(w); string(now) != string(then) {
+			t.Fatalf("after event %d: %s became %s", i, then, now)
+		}
+	}
+}
+
+func BenchmarkWorkflowFold(b *testing.B) {
+	events := longWorkflow(10_000)
+	b.ReportAllocs()
+	for b.Loop() {
+		f := view.NewWorkflowFold("")
+		for i := range events {
+			f.Apply(&events[i])
+		}
+	}
+}
