@@ -97,9 +97,10 @@ type body struct {
 	gate   *Gate
 	w      http.ResponseWriter
 	count  counting
-	open   bool // it may be silent between two lines
-	full   bool // there was no space for it in the budget
-	slow   bool // it arrived too slowly
+	open   bool        // it may be silent between two lines
+	cut    atomic.Bool // nothing more is read of it
+	full   bool        // there was no space for it in the budget
+	slow   bool        // it arrived too slowly
 	read   int64
 	held   int64 // the part of the budget that it holds
 	moveAt int64 // the value of read at which the deadline moves next
@@ -124,13 +125,20 @@ func ByLine(r *http.Request) {
 }
 
 // Open says that the body of r is read line by line, and that it stays open: its client
-// sends a line when it has one. A line that has begun must arrive in time.
-func Open(w http.ResponseWriter, r *http.Request) {
-	if b, ok := r.Body.(*body); ok {
-		b.count, b.open = countLine, true
-		return
+// sends a line when it has one. A line that has begun must arrive in time. After cut, a read
+// that waits fails, and so does every later one.
+func Open(w http.ResponseWriter, r *http.Request) (cut func()) {
+	c := http.NewResponseController(w)
+	b, ok := r.Body.(*body)
+	if !ok {
+		_ = c.SetReadDeadline(time.Time{}) // not every ResponseWriter has deadlines
+		return func() { _ = c.SetReadDeadline(time.Now()) }
 	}
-	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // not every ResponseWriter has deadlines
+	b.count, b.open = countLine, true
+	return func() {
+		b.cut.Store(true)
+		_ = c.SetReadDeadline(time.Now())
+	}
 }
 
 func (b *body) Read(p []byte) (int, error) {
@@ -226,7 +234,11 @@ func (b *body) awaitLine() {
 	if b.held > 0 { // a part of a line
 		deadline = time.Now().Add(Grace)
 	}
-	_ = http.NewResponseController(b.w).SetReadDeadline(deadline)
+	c := http.NewResponseController(b.w)
+	_ = c.SetReadDeadline(deadline)
+	if b.cut.Load() { // perhaps just now, and then this has replaced its deadline
+		_ = c.SetReadDeadline(time.Now())
+	}
 }
 
 // release returns what the body holds to the budget.

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/iotest"
+	"time"
 
 	"github.com/tapedeck/tapedeck/internal/intake"
 )
@@ -165,4 +166,35 @@ func TestOneGetsThrough(t *testing.T) {
 			t.Fatalf("%d bytes count afterwards", h.gate.Held())
 		}
 	}
+}
+
+// A deadlines is a ResponseWriter that records the read deadline.
+type deadlines struct {
+	http.ResponseWriter
+	last  time.Time
+	onSet func()
+}
+
+func (d *deadlines) SetReadDeadline(at time.Time) error {
+	if f := d.onSet; f != nil && at.IsZero() {
+		d.onSet = nil
+		f()
+	}
+	d.last = at
+	return nil
+}
+
+// TestCutBeforeRead: a read that begins while an open body is cut does not wait for its
+// client.
+func TestCutBeforeRead(t *testing.T) {
+	w := &deadlines{ResponseWriter: httptest.NewRecorder()}
+	r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader("line\n"))
+	intake.New(0).Serve(w, r, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		cut := intake.Open(rw, r)
+		w.onSet = cut
+		_, _ = r.Body.Read(make([]byte, 8))
+		if w.last.IsZero() {
+			t.Error("the read has no deadline after the cut")
+		}
+	}), nil)
 }

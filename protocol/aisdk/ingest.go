@@ -6,7 +6,6 @@ import (
 	"errors"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
@@ -35,8 +34,7 @@ func (h *handler) ingest(w http.ResponseWriter, r *http.Request) error {
 	if t := mediaType(r); t != "text/event-stream" {
 		return tapedeck.Errorf(tapedeck.Unsupported, "a body of type %.100q is not understood here", t).WithHint("send Content-Type: text/event-stream")
 	}
-	intake.Open(w, r)
-	f := startFeed(w, r)
+	f := startFeed(r, intake.Open(w, r))
 	defer f.stop()
 	rec := newRecorder("agent:"+r.PathValue("agent"), func(run string) bool {
 		_, used, err := h.Views.FindInvocation(r.Context(), id, run)
@@ -90,21 +88,22 @@ type feed struct {
 	stop   func()               // returns when nothing reads the body any more
 }
 
-func startFeed(w http.ResponseWriter, r *http.Request) *feed {
+// startFeed reads the body of r, which is open. After cut a read of it fails.
+func startFeed(r *http.Request, cut func()) *feed {
 	f := &feed{chunks: make(chan json.RawMessage, maxQueued), share: intake.ShareOf(r)}
 	ctx, cancel := context.WithCancel(r.Context())
-	cut := func() { // a read that waits for the client ends
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now())
-		_ = r.Body.Close()
+	end := func() {
+		cut()
+		_ = r.Body.Close() // it waits for a read
 	}
-	keep := context.AfterFunc(r.Context(), cut) // the server stops
+	keep := context.AfterFunc(r.Context(), end) // the server stops
 	go func() {
 		defer close(f.chunks)
 		f.err = f.read(ctx, r)
 	}()
 	f.stop = func() {
 		if cancel(); keep() && !f.ended() {
-			cut()
+			end()
 		}
 		for raw := range f.chunks {
 			f.share.Give(int64(len(raw)))

@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/frame"
@@ -48,8 +47,7 @@ func (h *handler) appendLines(w http.ResponseWriter, r *http.Request, a tapedeck
 		return err
 	}
 	c := http.NewResponseController(w)
-	intake.Open(w, r)
-	defer context.AfterFunc(r.Context(), func() { _ = c.SetReadDeadline(time.Now()) })() // the server stops
+	defer context.AfterFunc(r.Context(), intake.Open(w, r))() // the server stops
 	b := &openBody{handler: h, w: w, r: r, lines: bufio.NewReaderSize(r.Body, maxFrames), share: intake.ShareOf(r), next: a}
 	w.Header().Set("Content-Type", ndjson)
 	w.Header().Set("Cache-Control", "no-store")
