@@ -6,7 +6,7 @@ import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 import { createInterface } from "node:readline"
 
-const LIMIT_MS = 60_000
+const LIMIT_MS = 240_000
 
 /** The real program, with a data folder of its own. */
 export class Server {

@@ -391,7 +391,7 @@ func (g *guarded) ask(route string, r row, sender, session string) answer {
 	if r.query != "" {
 		path += "?" + fill.Replace(r.query)
 	}
-	ctx, cancel := context.WithTimeout(g.t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(g.t.Context(), 2*time.Minute)
 	defer cancel()
 	in := httptest.NewRequestWithContext(ctx, method, path, strings.NewReader(fill.Replace(r.body)))
 	in.Host = "127.0.0.1"

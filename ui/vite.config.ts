@@ -31,6 +31,7 @@ export default defineConfig({
     environment: "node",
     include: ["src/**/*.test.{ts,tsx}"],
     restoreMocks: true,
-    testTimeout: 30_000, // test machines can be slow
+    setupFiles: ["scripts/test-setup.mjs"],
+    testTimeout: 120_000, // test machines can be slow
   },
 });

@@ -102,7 +102,7 @@ func (c *counted) Write(b []byte) (int, error) {
 
 func (c *counted) await(t *testing.T, text string, times int) {
 	t.Helper()
-	end := time.After(30 * time.Second)
+	end := time.After(2 * time.Minute)
 	for strings.Count(c.String(), text) < times {
 		select {
 		case <-c.changed:

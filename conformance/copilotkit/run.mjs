@@ -91,7 +91,7 @@ async function complete(page) {
 }
 
 async function until(so) {
-  for (const end = Date.now() + 20_000; Date.now() < end;) {
+  for (const end = Date.now() + 120_000; Date.now() < end;) {
     if (await so()) return
     await new Promise((done) => setTimeout(done, 100))
   }

@@ -25,7 +25,7 @@ async function follow(url, live) {
 }
 
 const inOrder = (items) => items.every((item, i) => item.value.i === i)
-const until = (check) => vi.waitFor(check, { timeout: 10_000, interval: 20 })
+const until = (check) => vi.waitFor(check, { timeout: 60_000, interval: 20 })
 
 describe("a stream of 500 messages by an idempotent producer", () => {
   const url = urlOf("log")

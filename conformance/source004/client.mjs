@@ -62,7 +62,7 @@ export function plain({ role, content, tool_calls, tool_call_id }) {
 /** Runs a command of the program. */
 export function command(binary, args, env) {
   return new Promise((done) => {
-    execFile(binary, args, { env: { ...process.env, ...env }, timeout: 30_000 }, (err, stdout, stderr) =>
+    execFile(binary, args, { env: { ...process.env, ...env }, timeout: 120_000 }, (err, stdout, stderr) =>
       done({ code: err ? (err.code ?? 1) : 0, stdout, stderr, session: stderr.match(/^session (\S+)/m)?.[1] }))
   })
 }

@@ -46,7 +46,7 @@ test("a task is answered on the page, and a second page shows the same", async (
   const first = page();
   fireEvent.change(first.getByLabelText("Task"), { target: { value: "Say hello" } });
   fireEvent.click(first.getByText("Send"));
-  await waitFor(() => first.getByText("complete, caught-up"), { timeout: 30_000 });
+  await waitFor(() => first.getByText("complete, caught-up"), { timeout: 90_000 });
   const said = [...first.getByLabelText("Conversation").children].map((li) => li.textContent);
   expect(said[0]).toBe("user: Say hello");
   expect(said.filter((text) => /^assistant: .{5}/.test(text ?? "")).length).toBeGreaterThan(0);
@@ -54,7 +54,7 @@ test("a task is answered on the page, and a second page shows the same", async (
   expect(said.length).toBe(folded.messages.length + folded.tool_calls.length);
   cleanup();
   const second = page();
-  await waitFor(() => second.getByText("complete, caught-up"), { timeout: 30_000 });
+  await waitFor(() => second.getByText("complete, caught-up"), { timeout: 90_000 });
   expect([...second.getByLabelText("Conversation").children].map((li) => li.textContent)).toEqual(said);
   cleanup();
 });
@@ -68,10 +68,10 @@ test("Stop cancels the run, and what was said stays", async () => {
     </TapedeckProvider>,
   );
   await waitFor(() => expect(page.getByLabelText("Conversation").textContent).toContain("assistant: "), {
-    timeout: 30_000,
+    timeout: 90_000,
   });
   fireEvent.click(page.getByText("Stop"));
-  await waitFor(() => page.getByText("cancelled, caught-up"), { timeout: 30_000 });
+  await waitFor(() => page.getByText("cancelled, caught-up"), { timeout: 90_000 });
   expect(page.getByLabelText("Conversation").textContent).toContain("assistant: ");
   cleanup();
 });

@@ -8,5 +8,5 @@ const server = process.env.TAPEDECK_URL ?? "http://127.0.0.1:4747";
 export default defineConfig({
   plugins: [react()],
   server: { proxy: { "/api": { target: server, changeOrigin: true, headers: { origin: server } } } },
-  test: { environment: "jsdom", include: ["*.test.tsx"], testTimeout: 60_000 },
+  test: { environment: "jsdom", include: ["*.test.tsx"], testTimeout: 120_000 },
 });

@@ -125,9 +125,9 @@ func (c *Cluster) launch() error {
 		_ = c.cmd.Wait()
 		close(c.ended)
 	}()
-	deadline := time.Now().Add(time.Minute)
+	deadline := time.Now().Add(3 * time.Minute)
 	for {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		conn, err := pgx.Connect(ctx, c.URL("postgres"))
 		cancel()
 		if err == nil {
@@ -164,7 +164,7 @@ func (c *Cluster) Database() (string, error) {
 
 // Exec runs statements in a database, as its superuser.
 func (c *Cluster) Exec(database string, statements ...string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	conn, err := pgx.Connect(ctx, c.URL(database))
 	if err != nil {
@@ -196,7 +196,7 @@ func (c *Cluster) end(signal os.Signal) {
 	_ = c.cmd.Process.Signal(signal) // it may have ended
 	select {
 	case <-c.ended:
-	case <-time.After(20 * time.Second):
+	case <-time.After(2 * time.Minute):
 		_ = c.cmd.Process.Kill()
 		<-c.ended
 	}

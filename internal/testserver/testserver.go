@@ -93,11 +93,15 @@ func (s *Server) Kill() {
 	<-s.exited
 }
 
+// patience is how long a process may take to end. It only keeps a test from hanging: on a
+// busy machine a clean end can take many seconds.
+const patience = 2 * time.Minute
+
 // Dump ends the process with SIGQUIT, which writes the stacks of its goroutines to its
 // log.
 func (s *Server) Dump() {
 	_ = s.cmd.Process.Signal(syscall.SIGQUIT)
-	timer := time.AfterFunc(20*time.Second, func() { _ = s.cmd.Process.Kill() })
+	timer := time.AfterFunc(patience, func() { _ = s.cmd.Process.Kill() })
 	defer timer.Stop()
 	<-s.exited
 }
@@ -105,7 +109,7 @@ func (s *Server) Dump() {
 // Ended waits until the process ends by itself and returns its exit code.
 func (s *Server) Ended(t testing.TB) int {
 	t.Helper()
-	timer := time.AfterFunc(20*time.Second, func() { s.Dump() })
+	timer := time.AfterFunc(patience, func() { s.Dump() })
 	defer timer.Stop()
 	<-s.exited
 	return s.cmd.ProcessState.ExitCode()
@@ -121,7 +125,7 @@ func (s *Server) Stop(t testing.TB) int {
 func (s *Server) End(t testing.TB, sig os.Signal) int {
 	t.Helper()
 	_ = s.cmd.Process.Signal(sig)
-	timer := time.AfterFunc(20*time.Second, func() { _ = s.cmd.Process.Kill() })
+	timer := time.AfterFunc(patience, func() { _ = s.cmd.Process.Kill() })
 	defer timer.Stop()
 	<-s.exited
 	return s.cmd.ProcessState.ExitCode()

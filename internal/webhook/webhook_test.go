@@ -87,7 +87,7 @@ func TestURLs(t *testing.T) {
 func sendTo(t *testing.T, s *Client, url string) (string, error) {
 	t.Helper()
 	defer s.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	answer, err := s.Post(ctx, url, http.Header{"X-Token": {"t"}}, []byte("{}"))
 	return string(answer), err

@@ -5,6 +5,6 @@ export default defineConfig({
     environment: "node",
     include: ["src/**/*.test.ts"],
     restoreMocks: true,
-    testTimeout: 30_000, // test machines can be slow
+    testTimeout: 120_000, // test machines can be slow
   },
 });

@@ -15,6 +15,7 @@ export default defineConfig({
     environment: "jsdom",
     include: ["src/**/*.test.tsx"],
     restoreMocks: true,
-    testTimeout: 30_000, // test machines can be slow
+    setupFiles: ["../../ui/scripts/test-setup.mjs"],
+    testTimeout: 120_000, // test machines can be slow
   },
 });

@@ -109,7 +109,7 @@ func TestSubscribe(t *testing.T) {
 // await waits until a condition holds, which no signal reports.
 func await(t *testing.T, holds func() bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	for tick := time.NewTicker(5 * time.Millisecond); !holds(); {
 		select {

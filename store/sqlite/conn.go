@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	modernc "modernc.org/sqlite"
+	codes "modernc.org/sqlite/lib"
 )
 
 // writerPragmas and readerPragmas are set on every connection. Some are defaults of
@@ -135,14 +136,12 @@ var errStop = errors.New("stop")
 // query calls row for every row of the result until row returns an error. The slice
 // of values is reused for the next row; the values are not.
 func (c *conn) query(row func([]driver.Value) error, text string, args ...driver.Value) error {
-	s, err := c.prepare(text, args)
+	rows, err := c.begin(text, args)
+	for try := 1; code(err) == codes.SQLITE_SCHEMA && try < schemaTries; try++ {
+		rows, err = c.begin(text, args)
+	}
 	if err != nil {
 		return err
-	}
-	defer s.release()
-	rows, err := s.Stmt.(driver.StmtQueryContext).QueryContext(c.ctx, s.args)
-	if err != nil {
-		return &dbError{err}
 	}
 	defer func() { _ = rows.Close() }()
 	values := make([]driver.Value, len(rows.Columns()))
@@ -159,6 +158,25 @@ func (c *conn) query(row func([]driver.Value) error, text string, args ...driver
 			return err
 		}
 	}
+}
+
+// schemaTries is how often a query begins that finds another version of the schema. A
+// VACUUM changes the version. SQLite prepares a statement again by itself, but not if a
+// virtual table of the statement, such as those of FTS5, finds the next version meanwhile.
+const schemaTries = 50
+
+// begin executes a query up to its first row. It copies the arguments to SQLite.
+func (c *conn) begin(text string, args []driver.Value) (driver.Rows, error) {
+	s, err := c.prepare(text, args)
+	if err != nil {
+		return nil, err
+	}
+	defer s.release()
+	rows, err := s.Stmt.(driver.StmtQueryContext).QueryContext(c.ctx, s.args)
+	if err != nil {
+		return nil, &dbError{err}
+	}
+	return rows, nil
 }
 
 // number returns the integer that a query results in, 0 for null.

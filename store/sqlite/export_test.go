@@ -60,3 +60,10 @@ func (s *Store) StartLogOver() {
 	defer s.writer.writing.Unlock()
 	_ = s.writer.truncateLog()
 }
+
+// Vacuum rewrites the file of the index, which changes the version of its schema.
+func (x *Index) Vacuum() error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.conn.exec("VACUUM")
+}

@@ -1,11 +1,13 @@
 package sqlite_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/tapedeck/tapedeck/search"
@@ -135,4 +137,42 @@ func TestForgottenIsInNoFile(t *testing.T) {
 	if n := hits(t, x, "common words -needlea*"); n != 100 {
 		t.Errorf("%d are found", n)
 	}
+}
+
+// TestSearchWhileTheIndexIsRewritten: a rewriting changes the version of the schema, and
+// that several times while a search prepares its statements. The search repeats them.
+func TestSearchWhileTheIndexIsRewritten(t *testing.T) {
+	s := open(t, t.TempDir(), sqlite.Options{})
+	create(t, s, "a")
+	x := openIndex(t, s)
+	index(t, s, x, "a", "an apple")
+	stop := make(chan struct{})
+	var searching sync.WaitGroup
+	for range 3 {
+		searching.Go(func() {
+			for {
+				if f, err := x.Search(t.Context(), search.Query{Text: "apple", Limit: 9}); err != nil || len(f.Hits) != 1 {
+					t.Errorf("%d hits, %v", len(f.Hits), errors.Join(err, errors.Unwrap(err)))
+					return
+				}
+				select {
+				case <-stop:
+					return
+				default:
+				}
+			}
+		})
+	}
+	rounds := 1500 // enough to fail on two cores without the repetition
+	if testing.Short() {
+		rounds = 200
+	}
+	for range rounds {
+		if err := x.Vacuum(); err != nil {
+			t.Error(err)
+			break
+		}
+	}
+	close(stop)
+	searching.Wait()
 }

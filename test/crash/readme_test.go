@@ -116,7 +116,7 @@ func (p *terminal) next(t *testing.T) tapedeck.Event {
 			t.Fatalf("%v ended", p.cmd.Args)
 		}
 		return e
-	case <-time.After(20 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatalf("%v stopped printing", p.cmd.Args)
 	}
 	panic("not reached")

@@ -195,7 +195,7 @@ func newWorldInMemory(t *testing.T, s *scribe) *world {
 		t.Fatal(err)
 	}
 	w := &world{t: t, agent: "hello", url: server.URL, changed: make(chan struct{}), readers: allReaders()}
-	w.ctx, w.cancel = context.WithTimeout(t.Context(), time.Minute)
+	w.ctx, w.cancel = context.WithTimeout(t.Context(), 5*time.Minute)
 	// MCP has no stream; its clients read a part of the snapshot.
 	w.readers = slices.DeleteFunc(w.readers, func(r *reader) bool { return strings.HasPrefix(r.name, "MCP") })
 	for _, r := range w.readers {

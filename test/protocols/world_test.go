@@ -84,7 +84,7 @@ type reader struct {
 func newWorld(t *testing.T, agent string, args ...string) *world {
 	t.Helper()
 	testserver.Binary(t) // so that its build does not count
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	w := &world{t: t, ctx: ctx, agent: agent, data: t.TempDir() + "/data", args: args, changed: make(chan struct{})}
 	if os.Getenv("TAPEDECK_TEST_STORE") == "postgres" {
 		w.args = append(slices.Clone(args), "--postgres", databaseOf(t), "--postgres-lease", "1s")
@@ -330,7 +330,7 @@ func (w *world) awaitEach(what string, holds func(*reader) bool, show ...func(*r
 }
 
 // patience is how long a reader may take to show something.
-const patience = 15 * time.Second
+const patience = time.Minute
 
 // stream sends a request and takes the frames of its answer until the answer ends. An
 // answer that is no stream is an error.

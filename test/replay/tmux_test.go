@@ -96,7 +96,7 @@ func (p *pane) awaitScreen(step string, wrong func(screen string) string) string
 	p.t.Helper()
 	ticks := time.NewTicker(20 * time.Millisecond)
 	defer ticks.Stop()
-	end := time.After(20 * time.Second)
+	end := time.After(2 * time.Minute)
 	for {
 		s := p.screen()
 		problem := wrong(s)

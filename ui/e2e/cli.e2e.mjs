@@ -5,7 +5,7 @@ import { promisify } from "node:util";
 import { binary, conversation, onPage, turn, until } from "./lab.mjs";
 
 const cli = async (server, ...args) =>
-  (await promisify(execFile)(binary, [...args, "--url", server.url], { timeout: 30_000 })).stdout.trim();
+  (await promisify(execFile)(binary, [...args, "--url", server.url], { timeout: 120_000 })).stdout.trim();
 
 async function talk(server) {
   await server.session({ id: "s", title: "A talk", agent: "hello" });

@@ -18,7 +18,7 @@ async function lab(events, check) {
   await onPage("/s/s", fill, check);
 }
 
-const colours = (element, kind, letters, ms = 30_000) =>
+const colours = (element, kind, letters, ms = 90_000) =>
   until(
     async () => (await coloured(element, kind)) === letters,
     `${letters} characters are of the kind ${kind}`,

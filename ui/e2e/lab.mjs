@@ -83,7 +83,7 @@ export class Server {
 }
 
 /** Waits until a condition holds. */
-export async function until(so, what, explain = () => "", ms = 15_000) {
+export async function until(so, what, explain = () => "", ms = 60_000) {
   for (const end = Date.now() + ms; ; ) {
     if (await so()) return;
     if (Date.now() > end) throw new Error(`timed out waiting for: ${what} ${await explain()}`);
@@ -115,6 +115,7 @@ export async function visitor(server, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
   const wrong = [];
   const expected = []; // patterns of console errors that a check causes
+  context.setDefaultTimeout(60_000); // only a hanging check waits so long; test machines can be slow
   const page = await context.newPage();
   page.on("pageerror", (e) => wrong.push(`uncaught: ${e.stack ?? e}`));
   page.on("console", (m) => {
@@ -149,7 +150,7 @@ export async function attacksAreBlocked({ page, expected, wrong }) {
     div.innerHTML = "<img src=https://evil.example/x.png onerror='window.pwned=13'><p style='color:red'>";
     document.body.append(div);
     await fetch("https://evil.example/").catch(() => undefined);
-    for (let n = 0; n < 200 && seen.length < 4; n++) await new Promise((ok) => setTimeout(ok, 50));
+    for (let n = 0; n < 1200 && seen.length < 4; n++) await new Promise((ok) => setTimeout(ok, 50));
     return seen;
   });
   for (const directive of ["script-src-elem", "style-src-attr", "img-src", "connect-src"])

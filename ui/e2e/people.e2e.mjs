@@ -81,13 +81,8 @@ export const checks = {
       await v.page.getByText("Reconnecting").waitFor();
       await server.up();
       await move(server, "cy", { name: "Cy" }, "join");
-      await people(v.page).getByText("Cy").waitFor({ timeout: 30_000 });
-      await until(
-        async () => (await present(server)).includes("Ada"),
-        "Ada's presence is sent again",
-        undefined,
-        30_000,
-      );
+      await people(v.page).getByText("Cy").waitFor({ timeout: 90_000 });
+      await until(async () => (await present(server)).includes("Ada"), "Ada's presence is sent again");
       await people(v.page).getByText("Ada (you)").waitFor();
       await v.end();
     }),

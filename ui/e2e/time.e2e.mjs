@@ -124,7 +124,7 @@ export const checks = {
       async (page) => {
         await chart(page).getByRole("link").first().waitFor();
         for (let n = 0; n < 12; n++) await page.keyboard.press("-");
-        await page.getByText("2,000 sessions", { exact: true }).waitFor({ timeout: 40_000 });
+        await page.getByText("2,000 sessions", { exact: true }).waitFor({ timeout: 120_000 });
         assert.ok((await page.locator("body *").count()) < 500);
         for (let n = 0; n < 12; n++) await page.keyboard.press("+");
         assert.ok((await page.locator("body *").count()) < 500);

@@ -65,7 +65,7 @@ const options = () => ({ format: "auto", signal: stop.signal, onProgress: (s: nu
 
 /** The request, once it has its headers. */
 async function sent(): Promise<FakeRequest> {
-  await vi.waitFor(() => expect(FakeRequest.last).toBeDefined());
+  await vi.waitFor(() => expect(FakeRequest.last).toBeDefined(), { timeout: 60_000 });
   return FakeRequest.last as FakeRequest;
 }
 

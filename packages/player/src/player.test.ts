@@ -38,9 +38,12 @@ async function put(text: string, attributes: Record<string, string> = {}): Promi
   return e;
 }
 
+/** Only a failing test waits so long: test machines can be slow. */
+const patience = { timeout: 60_000 };
+
 const rows = (e: TapedeckPlayer) => [...e.shadowRoot!.querySelectorAll("li")].map((li) => li.textContent);
 const find = <T extends Element>(e: TapedeckPlayer, selector: string) => e.shadowRoot!.querySelector<T>(selector)!;
-const shows = (e: TapedeckPlayer, want: (rows: (string | null)[]) => void) => vi.waitFor(() => want(rows(e)));
+const shows = (e: TapedeckPlayer, want: (rows: (string | null)[]) => void) => vi.waitFor(() => want(rows(e)), patience);
 
 test.each([
   ["json", json],
@@ -73,7 +76,7 @@ test("it begins at an offset, and the bar moves it", async () => {
 test("it plays to the end by itself", async () => {
   const e = await put(json, { autoplay: "", speed: "1000" });
   await shows(e, (r) => expect(r[1]).toContain("train"));
-  await vi.waitFor(() => expect(find(e, "button").textContent).toBe("Play"));
+  await vi.waitFor(() => expect(find(e, "button").textContent).toBe("Play"), patience);
 });
 
 test("a row that does not change stays the same element", async () => {
@@ -109,7 +112,7 @@ test("the address of a session is followed at its server", async () => {
   const e = document.createElement("tapedeck-player") as TapedeckPlayer;
   e.setAttribute("src", "https://deck.example/base/s/demo");
   document.body.append(e);
-  await vi.waitFor(() => expect(find(e, "p.error").textContent).toBe("there is no session demo"));
+  await vi.waitFor(() => expect(find(e, "p.error").textContent).toBe("there is no session demo"), patience);
   expect(asked).toEqual(["https://deck.example/base/api/v1/sessions/demo"]);
 });
 

@@ -126,7 +126,7 @@ func TestCommandsEnd(t *testing.T) {
 			if diff := cmp.Diff(tool.Result{Text: tt.want, Failed: true}, r); diff != "" {
 				t.Error(diff)
 			}
-			if took := time.Since(begin); took > 10*time.Second {
+			if took := time.Since(begin); took > 5*time.Minute {
 				t.Errorf("it took %v", took)
 			}
 			if started, _ := procgroup.Identity(pid); started != "" || pid == 0 {

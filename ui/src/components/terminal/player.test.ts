@@ -34,7 +34,7 @@ async function tape(list: [type: string, data: JsonObject, thread?: string][]) {
   const show = async (at: number, terminal?: string, thread?: string) => {
     await log.load(at);
     player.show({ at, terminal, thread });
-    await vi.waitFor(() => expect(player.busy).toBe(false));
+    await vi.waitFor(() => expect(player.busy).toBe(false), { timeout: 60_000 });
     return texts(player);
   };
   return { player, show, log };

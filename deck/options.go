@@ -1,0 +1,141 @@
+package deck
+
+import (
+	"cmp"
+	"log/slog"
+	"net/netip"
+	"time"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/engine"
+	"github.com/tapedeck/tapedeck/protocol/a2a"
+	"github.com/tapedeck/tapedeck/store/postgres"
+	"github.com/tapedeck/tapedeck/store/sqlite"
+)
+
+// Options of a deck. The zero value is ready for use: a server on the loopback
+// without agents, with the limits that docs/http.md lists.
+type Options struct {
+	// Agents are the agents that tasks can go to. The first is the default.
+	Agents []Agent
+
+	// InMemory keeps everything in memory; nothing is written to a disk, and the
+	// folder given to [Open] is not used.
+	InMemory bool
+
+	// Postgres keeps the sessions in a PostgreSQL database instead of the folder given to
+	// [Open], which then has only keys and the folders of agents. Logger and OnLost of it
+	// are not used. Nil: the sessions are in the folder.
+	Postgres *postgres.Options
+
+	MaxBody        int64 // largest body of an append over the HTTP API, Durable Streams and AG-UI, in bytes; 0 for 64 MiB
+	MaxEvents      int   // the largest number of events in one append; 0 for 100,000
+	MaxConnections int   // most connections that [Server.Serve] keeps at once; 0 for no limit
+	BodyBudget     int64 // memory for the bodies of all requests together, in bytes; 0 for the default of docs/http.md
+
+	LongPoll    time.Duration // how long a long poll waits; 0 for 25 s
+	Lease       time.Duration // how long a run written from outside may be silent before it ends; 0 for 10 min
+	RunTimeout  time.Duration // how long a run may take; 0 for no limit
+	IdleTimeout time.Duration // how long the agent of a run may be silent, questions to people aside; 0 for 1 h, negative for no limit
+	KillAfter   time.Duration // how long an agent that is stopped may take to end; then its run ends without it. 0 for 12 s
+
+	// A2ATasks says what a task of A2A is; "" for a2a.PerTurn.
+	A2ATasks a2a.Policy
+
+	// AllowOrigins are the origins, such as "https://app.example", whose pages may
+	// call the server from a browser, besides its own. "*" stands for all. Open
+	// refuses a value that no browser sends.
+	AllowOrigins []string
+
+	// AnyHost accepts every Host header. Without it the handler answers only
+	// requests for a name of the loopback, so that a web page cannot reach it
+	// through a DNS name of its own.
+	AnyHost bool
+
+	// AllowHosts are the names by which clients reach the handler besides those of the
+	// loopback, such as "deck.example".
+	AllowHosts []string
+
+	// Access decides who sends a request over the handler. Then each sender reaches only
+	// what docs/security.md says. Nil: everybody may do everything. The methods of the
+	// deck itself always may.
+	Access *Access
+
+	// NoSubscriptions leaves out the subscriptions of Durable Streams and the push
+	// notifications of A2A. What happens meanwhile is delivered by the next deck on the
+	// folder that has them.
+	NoSubscriptions bool
+
+	// PublicURL is where receivers of webhooks reach the server, such as
+	// https://deck.example. "" stands for the address that was used to create the
+	// subscription.
+	PublicURL string
+
+	// AllowWebhooks are addresses to which webhooks, of subscriptions and of A2A, may go
+	// although they are not public, such as 127.0.0.0/8 or 10.1.2.3/32. There a webhook may also use plain HTTP. Without
+	// any, webhooks go only to public addresses, with HTTPS.
+	AllowWebhooks []netip.Prefix
+
+	// RotateWebhookKey makes Open create a new key, which signs webhooks from now on.
+	// Receivers can check signatures of the old key for another day.
+	RotateWebhookKey bool
+
+	// MCPWrite lets MCP clients run agents, cancel runs, rewind and fork. Without it
+	// they can only read.
+	MCPWrite bool
+
+	// MCPOwnSession lets an agent of kind llm that is an MCP client of this deck do so
+	// in the session in which it runs itself.
+	MCPOwnSession bool
+
+	// NoScreen leaves out the pages for people.
+	NoScreen bool
+
+	Version string // of the program; protocols and the front page name it. "" for "dev"
+
+	// Logger gets what clients must not see: why an agent failed, the stack of a panic,
+	// why the disk refused a write. Nil: the [slog.Default] at the time of Open.
+	Logger *slog.Logger
+
+	// Lock is the lock of the data folder, if the caller has taken it; the deck
+	// releases it at the end. Nil: Open takes it.
+	Lock *sqlite.Lock
+
+	// Discard moves the working folder of a deleted session away and returns the
+	// function that removes it, see [engine.Options].
+	Discard func(session string) (remove func() error, err error)
+}
+
+// DefaultIdleTimeout is how long an agent may be silent if no time-out is set. It
+// limits how long a model that hangs stays "running". It is longer than any command
+// that an agent of kind llm may run.
+const DefaultIdleTimeout = time.Hour
+
+// An Agent is an agent that tasks can go to. Name and Runner are required.
+type Agent struct {
+	Name        string
+	Kind        string // of its runner; "" for "go"
+	Description string // for people; may be empty
+	Runner      tapedeck.Runner
+
+	RunTimeout  time.Duration // instead of that of [Options]; 0 for that, negative for no limit
+	IdleTimeout time.Duration // instead of that of [Options]; 0 for that, negative for no limit
+	KillAfter   time.Duration // instead of that of [Options]; 0 for that
+	Starts      []string      // names of the agents that it may start
+
+	// Folder returns the folder in which the agent works in a session, and creates it
+	// if it does not exist. Nil: the agent has no folder.
+	Folder func(session string) (string, error)
+}
+
+func engineAgents(list []Agent) []engine.Agent {
+	out := make([]engine.Agent, len(list))
+	for i, a := range list {
+		out[i] = engine.Agent{
+			Agent:  tapedeck.Agent{Name: a.Name, Kind: cmp.Or(a.Kind, "go"), Description: a.Description},
+			Runner: a.Runner, RunTimeout: a.RunTimeout, IdleTimeout: a.IdleTimeout,
+			KillAfter: max(a.KillAfter, 0), Starts: a.Starts, Folder: a.Folder,
+		}
+	}
+	return out
+}
