@@ -88,7 +88,7 @@ func (c *recordCheck) compare() {
 	}
 	switch {
 	case !sameEntry(s, f):
-		c.problem("the catalogue does not agree with the events of session %q (title, owner, agent, labels, status, runs, inputs or rewinds)", s.ID)
+		c.problem("the catalogue does not agree with the events of session %q (title, owner, agent, labels, status, runs, inputs, questions or rewinds)", s.ID)
 	case !s.Updated.Equal(f.Updated):
 		c.problem("the catalogue has session %q updated at %v, its events at %v", s.ID, s.Updated, f.Updated)
 	}

@@ -923,6 +923,16 @@ export type OffsetRange = {
   to: number;
 };
 
+export type OpenQuestion = {
+  id: string;
+  thread: string;
+  invocation: string;
+  offset: number;
+  asked_at: string;
+  tool?: string;
+  message?: string;
+};
+
 export type OpenRun = {
   invocation: string;
   thread: string;
@@ -1513,6 +1523,7 @@ export type Session = {
   status?: Status;
   runs?: OpenRun[];
   inputs?: WaitingInput[];
+  waiting?: OpenQuestion[];
   resumable?: boolean;
   head: number;
   closed?: boolean;
@@ -1700,6 +1711,7 @@ export type SessionRow = {
   status?: Status;
   runs?: OpenRun[];
   inputs?: WaitingInput[];
+  waiting?: OpenQuestion[];
   resumable?: boolean;
   head: number;
   closed?: boolean;
@@ -1803,7 +1815,7 @@ export interface StateSnapshotEvent extends Omit<Envelope, "data"> {
   data: StateSnapshotData;
 }
 
-export type Status = "idle" | "pending" | "running" | "complete" | "failed" | "cancelled" | "interrupted";
+export type Status = "idle" | "pending" | "running" | "waiting" | "complete" | "failed" | "cancelled" | "interrupted";
 
 export type StepFinishedData = {
   stepName: string;
