@@ -118,43 +118,6 @@ func TestReadersCannotWrite(t *testing.T) {
 	}
 }
 
-func TestQueueTakesTurns(t *testing.T) {
-	q := newQueue()
-	push := func(sizes ...int) {
-		for _, n := range sizes {
-			q.push(&request{size: n})
-		}
-	}
-	take := func() []int {
-		group, _ := q.nextGroup()
-		var sizes []int
-		for _, r := range group {
-			sizes = append(sizes, r.size)
-		}
-		return sizes
-	}
-	const big, half = bigSize, bigSize / 2
-	push(1, big, 2, big+1, 3)
-	var got [][]int
-	got = append(got, take())
-	push(4, half, half, 5)
-	for range 6 {
-		got = append(got, take())
-	}
-	want := [][]int{{1, 2, 3}, {big}, {4, half, half}, {big + 1}, {5}, nil, nil}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("(-want +got)\n%s", d)
-	}
-	if _, more := q.nextGroup(); !more {
-		t.Error("the queue ended while it was open")
-	}
-	q.close()
-	open, _ := q.push(&request{})
-	if _, more := q.nextGroup(); more || open {
-		t.Error("the queue is not closed")
-	}
-}
-
 // TestLogIsStartedOver appends while there is always a reader.
 func TestLogIsStartedOver(t *testing.T) {
 	s, err := Open(t.Context(), t.TempDir(), Options{})

@@ -187,6 +187,7 @@ export type CheckWorkflow = {
   bpmn?: string;
   name?: string;
   version?: string;
+  process?: string;
   agents?: Record<string, string>;
 };
 
@@ -308,8 +309,14 @@ export type Diagram = {
   tasks: DiagramTask[];
   unmet?: Problem[];
   warnings?: Problem[];
+  processes?: DiagramProcess[];
   versions?: DiagramVersion[];
   bpmn?: string;
+};
+
+export type DiagramProcess = {
+  id: string;
+  name?: string;
 };
 
 export type DiagramTask = {
@@ -1476,6 +1483,7 @@ export type RunWorkflow = {
   bpmn?: string;
   name?: string;
   version?: string;
+  process?: string;
   variables?: Record<string, Json>;
   agents?: Record<string, string>;
   session?: string;
