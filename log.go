@@ -228,7 +228,7 @@ type Filter struct {
 	Query    string    // the title or the id contains it, ignoring case
 	MatchIDs []string  // ids of sessions that pass even if they do not match Query
 	OpenRun  bool      // the session has an open run
-	Waiting  bool      // the session has an input that waits
+	Inputs   bool      // the session has an input that waits
 	Closed   bool      // the session is closed
 
 	Labels map[string]string // the session has these labels, and maybe others

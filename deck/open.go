@@ -96,8 +96,10 @@ func Open(ctx context.Context, dir string, o Options) (*Deck, error) {
 func (d *Deck) newEngine(diagrams workflow.Store) *engine.Engine {
 	o := &d.options
 	script, style := web.Player()
+	agents := engineAgents(o.Agents)
+	attach(agents, diagrams)
 	return engine.New(engine.Options{
-		Store: d.hub, Views: d.views, Agents: engineAgents(o.Agents), Unlisted: []engine.Agent{d.walker(diagrams)}, Logger: o.Logger, Lease: o.Lease, MaxEvents: o.MaxEvents,
+		Store: d.hub, Views: d.views, Agents: agents, Unlisted: []engine.Agent{d.walker(diagrams)}, Logger: o.Logger, Lease: o.Lease, MaxEvents: o.MaxEvents,
 		RunTimeout: o.RunTimeout, IdleTimeout: o.IdleTimeout, KillAfter: o.KillAfter, KillLeftover: procgroup.KillLeftover,
 		Player: exchange.Player{Script: script, Style: style}, Discard: o.Discard,
 	})

@@ -121,7 +121,7 @@ type Agent struct {
 	RunTimeout  time.Duration // instead of that of [Options]; 0 for that, negative for no limit
 	IdleTimeout time.Duration // instead of that of [Options]; 0 for that, negative for no limit
 	KillAfter   time.Duration // instead of that of [Options]; 0 for that
-	Starts      []string      // names of the agents that it may start
+	Starts      []string      // names of the agents that it may start; of a workflow, nil means all others
 
 	// Folder returns the folder in which the agent works in a session, and creates it
 	// if it does not exist. Nil: the agent has no folder.

@@ -37,6 +37,7 @@ func entryMembers(s *tapedeck.Session) []entryMember {
 		{"title", asJSON(s.Title)}, {"owner", asJSON(s.Owner)}, {"agent", asJSON(s.Agent)}, {"labels", asJSON(labels)},
 		{"status", asJSON(s.Status)}, {"resumable", asJSON(s.Resumable)},
 		{"runs", asJSON(append([]tapedeck.OpenRun{}, s.Runs...))}, {"inputs", asJSON(append([]tapedeck.WaitingInput{}, s.Inputs...))},
+		{"waiting", asJSON(append([]tapedeck.OpenQuestion{}, s.Waiting...))},
 		{"last jump", asJSON(s.LastJump)}, {"copy", asJSON(s.Copy)},
 	}
 }

@@ -17,20 +17,21 @@ func TestEntryDifferences(t *testing.T) {
 	entry := tapedeck.Session{
 		Title: "A talk", Owner: "ada", Agent: "coder", Labels: map[string]string{"k": "v"}, Status: tapedeck.StatusCancelled, Resumable: new(true),
 		Runs:   []tapedeck.OpenRun{{Invocation: "i", Thread: "main", Offset: 3, Started: at}},
-		Inputs: []tapedeck.WaitingInput{{ID: "in_1", Thread: "main", Offset: 5}}, LastJump: 7, Copy: true,
+		Inputs: []tapedeck.WaitingInput{{ID: "in_1", Thread: "main", Offset: 5}}, Waiting: []tapedeck.OpenQuestion{{ID: "per_1", Thread: "main"}}, LastJump: 7, Copy: true,
 	}
 	all := tapedeck.Session{Labels: map[string]string{}}
 	for want, change := range map[string]func(*tapedeck.Session){
-		`title is "A talk", but "" by the events`:                    func(s *tapedeck.Session) { s.Title = "" },
-		`owner is "ada", but "eve" by the events`:                    func(s *tapedeck.Session) { s.Owner = "eve" },
-		`agent is "coder", but "" by the events`:                     func(s *tapedeck.Session) { s.Agent = "" },
-		`labels is {"k":"v"}, but {} by the events`:                  func(s *tapedeck.Session) { s.Labels = nil },
-		`status is "cancelled", but "complete" by the events`:        func(s *tapedeck.Session) { s.Status = tapedeck.StatusComplete },
-		`resumable is true, but null by the events`:                  func(s *tapedeck.Session) { s.Resumable = nil },
-		`runs is [{"invocation":"i","thread":"main","offset":3,"sta`: func(s *tapedeck.Session) { s.Runs = nil },
-		`inputs is [{"id":"in_1","thread":"main","offset":5}], but`:  func(s *tapedeck.Session) { s.Inputs = nil },
-		`last jump is 7, but 0 by the events`:                        func(s *tapedeck.Session) { s.LastJump = 0 },
-		`copy is true, but false by the events`:                      func(s *tapedeck.Session) { s.Copy = false },
+		`title is "A talk", but "" by the events`:                       func(s *tapedeck.Session) { s.Title = "" },
+		`owner is "ada", but "eve" by the events`:                       func(s *tapedeck.Session) { s.Owner = "eve" },
+		`agent is "coder", but "" by the events`:                        func(s *tapedeck.Session) { s.Agent = "" },
+		`labels is {"k":"v"}, but {} by the events`:                     func(s *tapedeck.Session) { s.Labels = nil },
+		`status is "cancelled", but "complete" by the events`:           func(s *tapedeck.Session) { s.Status = tapedeck.StatusComplete },
+		`resumable is true, but null by the events`:                     func(s *tapedeck.Session) { s.Resumable = nil },
+		`runs is [{"invocation":"i","thread":"main","offset":3,"sta`:    func(s *tapedeck.Session) { s.Runs = nil },
+		`inputs is [{"id":"in_1","thread":"main","offset":5}], but`:     func(s *tapedeck.Session) { s.Inputs = nil },
+		`waiting is [{"id":"per_1","thread":"main","invocation":"","of`: func(s *tapedeck.Session) { s.Waiting = nil },
+		`last jump is 7, but 0 by the events`:                           func(s *tapedeck.Session) { s.LastJump = 0 },
+		`copy is true, but false by the events`:                         func(s *tapedeck.Session) { s.Copy = false },
 	} {
 		fold := entry
 		change(&fold)
@@ -38,7 +39,7 @@ func TestEntryDifferences(t *testing.T) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
-	if got := EntryDifferences(&entry, &all); len(got) != 10 {
+	if got := EntryDifferences(&entry, &all); len(got) != 11 {
 		t.Errorf("all members differ, but it names %q", got)
 	}
 }

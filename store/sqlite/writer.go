@@ -374,7 +374,7 @@ func (w *writer) flush() error {
 const (
 	sqlHead  = `UPDATE heads SET head = ?, updated = ? WHERE session = ?`
 	sqlEntry = `UPDATE sessions SET title = ?, owner = ?, agent = ?, labels = ?, status = ?, runs = ?, open_runs = ?,
-	resumable = ?, last_jump = ?, copy = ?, inputs = ?, closed = ?, closed_by = ?, stream_seq = ? WHERE gen = ?`
+	resumable = ?, last_jump = ?, copy = ?, inputs = ?, waiting = ?, closed = ?, closed_by = ?, stream_seq = ? WHERE gen = ?`
 )
 
 func (w *writer) writeEntry(st *state) error {
@@ -382,9 +382,10 @@ func (w *writer) writeEntry(st *state) error {
 	runs, err2 := object(st.Runs, st.Runs == nil)
 	closedBy, err3 := object(st.ClosedBy, st.ClosedBy == nil)
 	inputs, err4 := object(st.Inputs, st.Inputs == nil)
-	if err := errors.Join(err1, err2, err3, err4); err != nil {
+	waiting, err5 := object(st.Waiting, st.Waiting == nil)
+	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
 		return err
 	}
 	return w.conn.exec(sqlEntry, st.Title, st.Owner, st.Agent, labels, string(st.Status), runs, int64(len(st.Runs)),
-		optionalFlag(st.Resumable), st.LastJump, flag(st.Copy), inputs, flag(st.Closed), closedBy, []byte(st.streamSeq), st.Gen)
+		optionalFlag(st.Resumable), st.LastJump, flag(st.Copy), inputs, waiting, flag(st.Closed), closedBy, []byte(st.streamSeq), st.Gen)
 }

@@ -930,6 +930,16 @@ export type OffsetRange = {
   to: number;
 };
 
+export type OpenQuestion = {
+  id: string;
+  thread: string;
+  invocation: string;
+  offset: number;
+  asked_at: string;
+  tool?: string;
+  message?: string;
+};
+
 export type OpenRun = {
   invocation: string;
   thread: string;
@@ -1521,6 +1531,7 @@ export type Session = {
   status?: Status;
   runs?: OpenRun[];
   inputs?: WaitingInput[];
+  waiting?: OpenQuestion[];
   resumable?: boolean;
   head: number;
   closed?: boolean;
@@ -1708,6 +1719,7 @@ export type SessionRow = {
   status?: Status;
   runs?: OpenRun[];
   inputs?: WaitingInput[];
+  waiting?: OpenQuestion[];
   resumable?: boolean;
   head: number;
   closed?: boolean;
@@ -1811,7 +1823,7 @@ export interface StateSnapshotEvent extends Omit<Envelope, "data"> {
   data: StateSnapshotData;
 }
 
-export type Status = "idle" | "pending" | "running" | "complete" | "failed" | "cancelled" | "interrupted";
+export type Status = "idle" | "pending" | "running" | "waiting" | "complete" | "failed" | "cancelled" | "interrupted";
 
 export type StepFinishedData = {
   stepName: string;
