@@ -38,7 +38,7 @@ type asked struct {
 	tapedeck.Question
 	session string
 	offset  int64
-	form   *filling // once an option was chosen that needs a form; nil before
+	form    *filling // once an option was chosen that needs a form; nil before
 }
 
 // handle processes an event of the run.

@@ -100,10 +100,7 @@ func (r *Runner) Run(ctx context.Context, in tapedeck.Invocation) iter.Seq2[tape
 		if err == nil {
 			err = w.walk()
 		}
-		w.tasks.end()
-		if err != nil && !w.left {
-			yield(tapedeck.Event{}, err)
-		}
+		w.end(err)
 	}
 }
 
