@@ -203,6 +203,7 @@ export type CheckWorkflow = {
   bpmn?: string;
   name?: string;
   version?: string;
+  process?: string;
   agents?: Record<string, string>;
 };
 
@@ -324,8 +325,14 @@ export type Diagram = {
   tasks: DiagramTask[];
   unmet?: Problem[];
   warnings?: Problem[];
+  processes?: DiagramProcess[];
   versions?: DiagramVersion[];
   bpmn?: string;
+};
+
+export type DiagramProcess = {
+  id: string;
+  name?: string;
 };
 
 export type DiagramTask = {
@@ -939,6 +946,16 @@ export type OffsetRange = {
   to: number;
 };
 
+export type OpenQuestion = {
+  id: string;
+  thread: string;
+  invocation: string;
+  offset: number;
+  asked_at: string;
+  tool?: string;
+  message?: string;
+};
+
 export type OpenRun = {
   invocation: string;
   thread: string;
@@ -1490,6 +1507,7 @@ export type RunWorkflow = {
   bpmn?: string;
   name?: string;
   version?: string;
+  process?: string;
   variables?: Record<string, Json>;
   agents?: Record<string, string>;
   session?: string;
@@ -1537,6 +1555,7 @@ export type Session = {
   status?: Status;
   runs?: OpenRun[];
   inputs?: WaitingInput[];
+  waiting?: OpenQuestion[];
   resumable?: boolean;
   head: number;
   closed?: boolean;
@@ -1724,6 +1743,7 @@ export type SessionRow = {
   status?: Status;
   runs?: OpenRun[];
   inputs?: WaitingInput[];
+  waiting?: OpenQuestion[];
   resumable?: boolean;
   head: number;
   closed?: boolean;
@@ -1827,7 +1847,7 @@ export interface StateSnapshotEvent extends Omit<Envelope, "data"> {
   data: StateSnapshotData;
 }
 
-export type Status = "idle" | "pending" | "running" | "complete" | "failed" | "cancelled" | "interrupted";
+export type Status = "idle" | "pending" | "running" | "waiting" | "complete" | "failed" | "cancelled" | "interrupted";
 
 export type StepFinishedData = {
   stepName: string;
