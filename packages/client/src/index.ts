@@ -8,6 +8,7 @@ export type {
   DiffQuery,
   EventsPage,
   EventsQuery,
+  Login,
   Producer,
   SearchQuery,
   SessionsQuery,

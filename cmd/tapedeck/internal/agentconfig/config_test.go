@@ -18,6 +18,8 @@ const goodConfig = `
 name = "local"
 preset = "ollama"
 model = "qwen3"
+models = ["qwen3", "qwen3-coder"]
+folders = ["project", "/srv/web"]
 run_timeout = "10m"
 permissions = { "*" = "ask", "git_*" = "deny", "git_log" = "allow", read = "allow" }
 [agent.prices.qwen3]
@@ -55,11 +57,11 @@ text = "/text"
 `
 
 // someFolder knows one folder, unless an agent wants none.
-func someFolder(cwd *string, _ string) func(string) (string, error) {
+func someFolder(cwd *string, _ []string, _ string) func(string, string) (string, error) {
 	if cwd != nil && *cwd == "" {
 		return nil
 	}
-	return func(string) (string, error) { return "/work", nil }
+	return func(string, string) (string, error) { return "/work", nil }
 }
 
 func TestConfig(t *testing.T) {
@@ -74,7 +76,10 @@ func TestConfig(t *testing.T) {
 	if a := agents[0]; a.Kind != "llm" || a.RunTimeout.Minutes() != 10 || a.Folder == nil || !strings.Contains(a.Description, "qwen3") {
 		t.Errorf("got %+v", a)
 	}
-	if a := agents[1]; a.Kind != "acp" || a.Folder != nil {
+	if a := agents[0]; !slices.Equal(a.Models, []string{"qwen3", "qwen3-coder"}) || !slices.Equal(a.Folders, []string{"/etc/project", "/srv/web"}) {
+		t.Errorf("it offers %q and %q", a.Models, a.Folders)
+	}
+	if a := agents[1]; a.Models != nil || a.Folders != nil || a.Kind != "acp" || a.Folder != nil {
 		t.Errorf("got %+v", a)
 	}
 	if got := c.agents[2].adapt([]string{"claude", "-p", "--", "{task}"}); !slices.Equal(got, []string{"/opt/claude", "-p", "--model", "opus", "--", "{task}"}) {
@@ -101,14 +106,17 @@ func TestConfigErrors(t *testing.T) {
 		"[[agent]]\nname = \"a\"\nkind = \"llm\"\nsecret_key = \"s3cr3t\"\n":                              `x.toml:4: there is no setting "agent.secret_key"`,
 		"[[agent]]\nname = \"a\"\nkind = \"llm\"\n[[agent]]\nname = \"b\"\nkind = \"llm\"\n[agent.mcp]\n": "x.toml:7",
 		"[[agent]]\nname = \"a\"\nkind = \"llm\"\nprices = { m = { inputs = 1 } }\n":                      `x.toml:4: there is no setting "agent.prices.m.inputs"`,
-		"color = true\n":                           `x.toml:1: there is no setting "color"`,
-		"[[agent]]\nname = s3cr3t\n":               "x.toml:2",
-		"[[agent]]\nname = \"a\"\nmodel = 5\n":     "x.toml:3: agent.model: incompatible types",
-		"[[agent]]\nkind = \"llm\"\n":              "x.toml:1: the agent has no name",
-		"\n[[agent]]\nname = \"a b\"\n":            "x.toml:2: the agent's name",
-		"[[agent]]\nname = \"a\"\n":                "no known kind",
-		"[[agent]]\nname=\"a\"\nkind=\"robot\"\n":  "no known kind",
-		"[[agent]]\nname=\"a\"\npreset=\"nope\"\n": `there is no preset "nope"`,
+		"color = true\n":                                                                   `x.toml:1: there is no setting "color"`,
+		"[[agent]]\nname = s3cr3t\n":                                                       "x.toml:2",
+		"[[agent]]\nname = \"a\"\nmodel = 5\n":                                             "x.toml:3: agent.model: incompatible types",
+		"[[agent]]\nkind = \"llm\"\n":                                                      "x.toml:1: the agent has no name",
+		"\n[[agent]]\nname = \"a b\"\n":                                                    "x.toml:2: the agent's name",
+		"[[agent]]\nname = \"a\"\n":                                                        "no known kind",
+		"[[agent]]\nname = \"a\"\npreset = \"ollama\"\nmodels = [\"m\"]\n":                 "but no model",
+		"[[agent]]\nname = \"a\"\npreset = \"ollama\"\nfolders = [\"\"]\n":                 "1 to 512 bytes",
+		"[[agent]]\nname = \"a\"\nkind = \"script\"\nfolders = [\"x\"]\n":                  "folders is not a setting",
+		"[[agent]]\nname=\"a\"\nkind=\"robot\"\n":                                          "no known kind",
+		"[[agent]]\nname=\"a\"\npreset=\"nope\"\n":                                         `there is no preset "nope"`,
 		"[[agent]]\nname=\"a\"\nkind=\"script\"\n[[agent]]\nname=\"a\"\nkind=\"script\"\n": "x.toml:4: two agents have the name",
 		"[[agent]]\nname=\"a\"\nkind=\"script\"\nurl=\"http://s3cr3t@h\"\n":                "url is not a setting of an agent of kind script",
 		"[[agent]]\nname=\"a\"\nkind=\"llm\"\npermissions={x=\"s3cr3t\"}\n":                "is unknown",
