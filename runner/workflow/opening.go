@@ -26,11 +26,11 @@ func (r *Runner) Opening(ctx context.Context, in tapedeck.Invocation) ([]tapedec
 	if err != nil {
 		return nil, err
 	}
-	xml, err := r.xml(ctx, c)
+	xml, process, err := r.xml(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	d, err := r.definitions.read(xml)
+	d, err := r.definitions.read(xml, process)
 	if err != nil {
 		return nil, err
 	}
@@ -103,29 +103,29 @@ func parseConfig(raw json.RawMessage) (c Config, err error) {
 	d.DisallowUnknownFields()
 	if err := d.Decode(&c); err != nil {
 		return c, tapedeck.Errorf(tapedeck.Invalid, "the config of the workflow cannot be read: %s", strings.TrimPrefix(err.Error(), "json: ")).
-			WithHint("its members are bpmn, name, digest, variables and agents")
+			WithHint("its members are bpmn, name, digest, process, variables and agents")
 	}
 	return c, nil
 }
 
-// xml returns the diagram of a task.
-func (r *Runner) xml(ctx context.Context, c Config) (string, error) {
+// xml returns the diagram of a task, and the process to run.
+func (r *Runner) xml(ctx context.Context, c Config) (xml, process string, err error) {
 	switch {
 	case c.BPMN != "" && c.Name != "":
-		return "", tapedeck.Errorf(tapedeck.Invalid, "the task has a diagram and the name of one").WithHint("give either bpmn or name")
+		return "", "", tapedeck.Errorf(tapedeck.Invalid, "the task has a diagram and the name of one").WithHint("give either bpmn or name")
 	case strings.HasPrefix(strings.TrimSpace(c.BPMN), "{"):
-		return "", tapedeck.Errorf(tapedeck.Invalid, "the diagram is JSON, not BPMN").WithHint("give the XML of the diagram")
+		return "", "", tapedeck.Errorf(tapedeck.Invalid, "the diagram is JSON, not BPMN").WithHint("give the XML of the diagram")
 	case c.BPMN != "":
-		return c.BPMN, nil
+		return c.BPMN, c.Process, nil
 	case c.Name != "" && r.options.Lookup == nil:
-		return "", tapedeck.Errorf(tapedeck.NotFound, "there is no stored workflow %.100q: this server stores none", c.Name)
+		return "", "", tapedeck.Errorf(tapedeck.NotFound, "there is no stored workflow %.100q: this server stores none", c.Name)
 	case c.Name != "":
-		xml, err := r.options.Lookup(ctx, c.Name, c.Digest)
-		return string(xml), err
+		stored, err := r.options.Lookup(ctx, c.Name, c.Digest)
+		return string(stored), c.Process, err
 	case r.options.XML != nil:
-		return string(r.options.XML), r.problem
+		return string(r.options.XML), cmp.Or(c.Process, r.options.Process), r.problem
 	}
-	return "", tapedeck.Errorf(tapedeck.Invalid, "the task has no diagram").WithHint("give its XML as bpmn, or the name of a stored workflow")
+	return "", "", tapedeck.Errorf(tapedeck.Invalid, "the task has no diagram").WithHint("give its XML as bpmn, or the name of a stored workflow")
 }
 
 // checkAgents checks that the tasks have agents which the invocation can start.

@@ -61,8 +61,8 @@ func (w *walker) restore() error {
 		return tapedeck.Errorf(tapedeck.Conflict, "the log has no workflow on thread %s", w.fold.Thread()).WithHint("run the workflow again")
 	}
 	head := w.fold.Head()
-	if w.d = w.r.definitions.find(head.Digest); w.d == nil {
-		d, err := w.r.definitions.read(head.XML)
+	if w.d = w.r.definitions.find(head.Digest, head.Process); w.d == nil {
+		d, err := w.r.definitions.read(head.XML, head.Process)
 		if err != nil {
 			return err
 		}

@@ -27,7 +27,9 @@ const (
 // Options of a workflow.
 type Options struct {
 	// XML is the diagram that runs if the task gives none. Nil: every task gives its own.
-	XML []byte
+	// Process is the process of it that runs; "" if it has only one.
+	XML     []byte
+	Process string
 
 	// Agents are the agents of tasks, by the id or the type of the element; "*" is for
 	// tasks that name none. A task can give others.
@@ -48,6 +50,7 @@ type Config struct {
 	BPMN      string                     `json:"bpmn,omitempty"`      // the XML of the diagram
 	Name      string                     `json:"name,omitempty"`      // the name of a stored diagram
 	Digest    string                     `json:"digest,omitempty"`    // of the stored diagram; "" for its newest version
+	Process   string                     `json:"process,omitempty"`   // the id of the process to run; "" if the diagram has only one
 	Variables map[string]json.RawMessage `json:"variables,omitempty"` // the first variables
 	Agents    map[string]string          `json:"agents,omitempty"`    // see [Options.Agents]
 }
@@ -72,7 +75,7 @@ func New(o Options) *Runner {
 	}
 	r := &Runner{options: o}
 	if o.XML != nil {
-		_, r.problem = r.definitions.read(string(o.XML))
+		_, r.problem = r.definitions.read(string(o.XML), o.Process)
 	}
 	return r
 }
@@ -110,3 +113,7 @@ const digestPrefix = "sha256:"
 func digestOf(d *bpmn.Definitions) string {
 	return digestPrefix + strings.TrimPrefix(d.Digest, digestPrefix)
 }
+
+// keyOf returns the key of a diagram among those that were read: one file may have
+// several processes.
+func keyOf(digest, process string) string { return digest + " " + process }

@@ -22,5 +22,6 @@ export type { CallOptions, ClientOptions } from "./http.ts";
 export * from "./people.ts";
 export type { EventProducer, ProducerOptions } from "./producer.ts";
 export type { FollowOptions, PlayerSource, RewindTo, Session } from "./session.ts";
+export { hasOpenRun } from "./status.ts";
 export type { UploadOptions } from "./upload.ts";
 export type * from "./wire.ts";

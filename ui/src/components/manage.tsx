@@ -1,4 +1,4 @@
-import type { SessionEntry } from "@tapedeck/client";
+import { hasOpenRun, type SessionEntry } from "@tapedeck/client";
 import { useState } from "react";
 import { api } from "@/client";
 import { deleteSoon } from "@/hooks/deleting";
@@ -39,7 +39,7 @@ export function useManage(onDeleted?: () => void) {
       onDeleted?.();
     },
   };
-  const running = (s: Managed) => s.status === "running" || (s.runs?.length ?? 0) > 0;
+  const running = (s: Managed) => hasOpenRun(s.status) || (s.runs?.length ?? 0) > 0;
   const itemsOf = (s: Managed): MenuItem[] => [
     { label: "Rename…", icon: "edit", onChoose: () => ask({ kind: "rename", session: s }), ...closedReason(s) },
     {
