@@ -48,10 +48,6 @@ const (
 	CodeLeaseExpired = "lease_expired"
 )
 
-// LabelFolder is the label with the folder in which agents work that let a session choose
-// one, see [Agent].
-const LabelFolder = "folder"
-
 // A Session is a catalogue entry: the description and the state of a log. For a
 // session, title, owner, agent, labels, status and runs are a fold of its own
 // events. The store updates them in the transaction that appends the events;

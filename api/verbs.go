@@ -8,6 +8,10 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
+// LabelFolder is the label with the folder in which agents work that let a session choose
+// one, see [tapedeck.Agent].
+const LabelFolder = "folder"
+
 // A NewSession asks for a session. An id that is taken is a [tapedeck.Conflict].
 type NewSession struct {
 	ID     string            `json:"id,omitempty"`     // 1 to 128 letters, digits and - _ . : @; without it the server generates one, "ses_" and 26 characters

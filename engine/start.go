@@ -225,10 +225,10 @@ func (e *Engine) openFolder(s *tapedeck.Session, agent *Agent, f *predecessor) (
 	}
 	var chosen string
 	if len(agent.Folders) > 0 { // other agents do not look at the label
-		chosen = s.Labels[tapedeck.LabelFolder]
+		chosen = s.Labels[api.LabelFolder]
 	}
 	if chosen != "" && !slices.Contains(agent.Folders, chosen) {
-		return tapedeck.Errorf(tapedeck.Invalid, "%s must not work in the folder %q, which the label %s of the session names", agent.Name, chosen, tapedeck.LabelFolder).
+		return tapedeck.Errorf(tapedeck.Invalid, "%s must not work in the folder %q, which the label %s of the session names", agent.Name, chosen, api.LabelFolder).
 			WithHint("it may work in: %s", strings.Join(agent.Folders, ", "))
 	}
 	e.foldersMu.RLock()

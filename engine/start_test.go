@@ -214,7 +214,7 @@ func TestFolderOfTheSession(t *testing.T) {
 		} {
 			labels := map[string]string{"k": "v"}
 			if c.label != "" {
-				labels[tapedeck.LabelFolder] = c.label
+				labels[api.LabelFolder] = c.label
 			}
 			_, err := w.Create(t.Context(), api.NewSession{ID: "s", Labels: labels})
 			w.must(err)
@@ -226,7 +226,7 @@ func TestFolderOfTheSession(t *testing.T) {
 			}
 			w.must(w.Delete(t.Context(), "s"))
 		}
-		_, err := w.Create(t.Context(), api.NewSession{ID: "t", Labels: map[string]string{tapedeck.LabelFolder: "/etc"}})
+		_, err := w.Create(t.Context(), api.NewSession{ID: "t", Labels: map[string]string{api.LabelFolder: "/etc"}})
 		w.must(err)
 		_, err = w.Start(t.Context(), api.Task{Session: "t", Text: "go"})
 		refuses(t, err, tapedeck.Invalid, `must not work in the folder "/etc"`)
