@@ -1,6 +1,7 @@
 // @tapedeck/client: the HTTP API of a Tapedeck server for browsers, Node and edge runtimes.
 export { Announcer } from "./announcer.ts";
 export type {
+  AnswerOptions,
   Api,
   AppendOptions,
   AskedPermission,

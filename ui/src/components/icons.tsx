@@ -43,6 +43,10 @@ const paths = {
   lock: <path d="M4 7.5h8v6H4zM5.5 7.5V5a2.500 2.500 0 0 1 5 0v2.5" />,
   agent: <path d="M3 6h10v7H3zM8 6V3M8 2.500v.1M6 9v1M10 9v1" />,
   share: <path d="M8 9V2M5.5 4.500 8 2l2.500 2.500M5 7H3.500v6.500h9V7H11" />,
+  minus: <path d="M3 8h10" />,
+  fit: <path d="M2.5 6V2.5H6M10 2.5h3.5V6M13.5 10v3.5H10M6 13.5H2.5V10" />,
+  flow: <path d="M1.5 5.5h5v5h-5zM9.5 8h-3M9.5 8l2.500-2.500L14.500 8 12 10.500z" />,
+  chat: <path d="M2.5 3h11v7.500H7L4 13v-2.500H2.5z" />,
   dot: <circle cx="8" cy="8" r="4" fill="currentColor" stroke="none" />,
 } satisfies Record<string, ReactNode>;
 
