@@ -11,6 +11,7 @@ import (
 	"iter"
 	"log/slog"
 	"net/http"
+	"strings"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
@@ -97,8 +98,12 @@ func (h *handler) route(method, path string, serve func(http.ResponseWriter, *ht
 }
 
 // refuse answers with an error as text: useChat shows the body of a failed request to its
-// user, as it is.
+// user, as it is. A client that names JSON among what it accepts gets the error of the API.
 func (h *handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	if strings.Contains(r.Header.Get("Accept"), "application/json") {
+		problem.Write(w, r, err, h.Logger)
+		return
+	}
 	seen, status := problem.Resolve(r, err, h.Logger)
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
