@@ -68,23 +68,25 @@ function chatOf({ AbstractChat }, id, transport, messages = []) {
   return chat;
 }
 
-/** A fetch whose bodies break after some reads, each time later. */
-function breaking(after) {
-  let n = after;
+/** A fetch whose streams break, also in the middle of a chunk, each time a little later. */
+function breaking(bytes) {
+  let n = 0;
   return async (url, init) => {
     const answer = await fetch(url, init);
     if (!answer.headers.get("content-type")?.startsWith("text/event-stream")) return answer;
     const reader = answer.body.getReader();
-    let left = n++;
+    n += bytes;
+    let left = n;
     const body = new ReadableStream({
       async pull(c) {
-        if (left-- === 0) {
+        const { done, value } = left > 0 ? await reader.read() : {};
+        if (done) return c.close();
+        if (!value) {
           await reader.cancel();
           throw new TypeError("terminated");
         }
-        const { done, value } = await reader.read();
-        if (done) c.close();
-        else c.enqueue(value);
+        c.enqueue(value.subarray(0, left));
+        left -= Math.min(left, value.length);
       },
       cancel: (why) => reader.cancel(why),
     });
@@ -151,7 +153,7 @@ for (const [name, [ai, Mock]] of Object.entries(versions)) {
         onWake: () => () => undefined,
       };
       const onReconnect = (r) => r && reconnects.push(r.error.message);
-      const transport = transportOf(server, { fetch: breaking(1), environment, onReconnect, stallMs: 0 });
+      const transport = transportOf(server, { fetch: breaking(150), environment, onReconnect, stallMs: 0 });
       const chat = chatOf(ai, `c-${randomUUID()}`, transport);
       await chat.sendMessage({ text: "go" }, { body: { config: { steps } } });
       assert.equal(chat.error, undefined);
