@@ -117,8 +117,7 @@ export class Run {
   private async record(chunks: AsyncIterable<Chunk>): Promise<void> {
     const alive = setInterval(() => void this.keepAlive(), this.c.aliveMs);
     try {
-      for await (const chunk of chunks) {
-        if (this.signal.aborted) continue; // the log has the end of the run already
+      for await (const chunk of until(this.signal, chunks)) {
         const events = this.recorder.add(chunk);
         this.ending ||= this.recorder.ended; // before the event, because the follower hears it, too
         await this.put(events);
@@ -171,6 +170,21 @@ async function* chunksOf(source: RunSource, options: object): AsyncGenerator<Chu
         hint: "give what streamText returns, or a stream of UIMessageChunk",
       });
     yield chunk;
+  }
+}
+
+/** What a source yields until the signal aborts. A source may not hear of that, or hear it late. */
+async function* until<T>(signal: AbortSignal, source: AsyncIterable<T>): AsyncGenerator<T, void, void> {
+  const items = source[Symbol.asyncIterator]();
+  const stopped = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
+  try {
+    while (!signal.aborted) {
+      const next = await Promise.race([items.next(), stopped]);
+      if (!next || next.done || signal.aborted) return;
+      yield next.value;
+    }
+  } finally {
+    void items.return?.().catch(() => undefined); // it may wait for the source
   }
 }
 
