@@ -86,7 +86,7 @@ func (s *Session) applyFork(e *Event) {
 		Copy     bool  `json:"copy"`
 	}
 	_ = e.Unpack(&d)
-	// The parent's runs and inputs do not continue in the fork.
-	s.Runs, s.Inputs, s.LastJump, s.Copy = nil, nil, max(d.Previous, 0), d.Copy
+	// The parent's runs, inputs and questions do not continue in the fork.
+	s.Runs, s.Inputs, s.Waiting, s.LastJump, s.Copy = nil, nil, nil, max(d.Previous, 0), d.Copy
 	s.applyStatus(e)
 }

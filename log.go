@@ -228,7 +228,7 @@ type Filter struct {
 	Query    string    // the title or the id contains it, ignoring case
 	MatchIDs []string  // ids of sessions that pass even if they do not match Query
 	OpenRun  bool      // the session has an open run
-	Waiting  bool      // the session has an input that waits
+	Inputs   bool      // the session has an input that waits
 	Closed   bool      // the session is closed
 
 	Labels map[string]string // the session has these labels, and maybe others
@@ -319,6 +319,9 @@ type OffsetRange struct {
 // An Erasure asks a store to remove the payloads of events for good and to append
 // the receipt: both or neither. Offset, type, channel, time, thread, invocation,
 // instance, turn and actor of the events stay.
+//
+// The entry in the catalogue stays the fold of the events only if Events remove what the
+// entry has from an erased event: its title, its labels, an input that waits.
 type Erasure struct {
 	Session string
 	Ranges  []OffsetRange // ascending, not overlapping, none empty; only events that the session has itself

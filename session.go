@@ -21,13 +21,15 @@ const (
 // A Status is the status of a session's runs together.
 type Status string
 
-// A session is [StatusRunning] while any run is open; otherwise it has the
-// status of the run that ended last. Before the first run it is [StatusIdle],
+// A session is [StatusRunning] while any run is open, or [StatusWaiting] if one
+// of these runs waits for a person; otherwise it has the status of the run that
+// ended last. Before the first run it is [StatusIdle],
 // and a user's message that names an invocation makes it [StatusPending].
 const (
 	StatusIdle        Status = "idle"        // no run yet
 	StatusPending     Status = "pending"     // the first run was requested and has not started
 	StatusRunning     Status = "running"     // a run is open
+	StatusWaiting     Status = "waiting"     // a run is open and has asked people a question, see Session.Waiting
 	StatusComplete    Status = "complete"    // RUN_FINISHED
 	StatusFailed      Status = "failed"      // RUN_ERROR
 	StatusCancelled   Status = "cancelled"   // RUN_FINISHED with outcome cancelled
@@ -64,6 +66,10 @@ type Session struct {
 	Status Status            `json:"status,omitempty"`
 	Runs   []OpenRun         `json:"runs,omitempty"`   // the open runs, oldest first
 	Inputs []WaitingInput    `json:"inputs,omitempty"` // the inputs that wait, in the order in which they will run
+
+	// Waiting has the questions for which open runs wait, oldest first. The status is
+	// [StatusWaiting] exactly if there are some.
+	Waiting []OpenQuestion `json:"waiting,omitempty"`
 
 	Resumable *bool `json:"resumable,omitempty"` // for a cancelled session: whether it can be resumed; otherwise nil
 	LastJump  int64 `json:"-"`                   // offset of the newest jump, inherited or not; 0 if none, see [Jump]
@@ -132,13 +138,28 @@ func (s *Session) Apply(e *Event) {
 		}
 	case RunStarted:
 		s.Runs = append(slices.Clone(s.Runs), newRun(e, s.Runs))
-		s.Status, s.Resumable = StatusRunning, nil
+		s.applyOpen()
 	case RunFinished, RunError:
 		s.Runs = slices.DeleteFunc(slices.Clone(s.Runs), func(r OpenRun) bool { return r.Invocation == e.Invocation })
+		s.dropQuestions(func(q *OpenQuestion) bool { return q.Invocation == e.Invocation })
 		s.Status, s.Resumable = endStatus(e)
 		if len(s.Runs) > 0 {
-			s.Status, s.Resumable = StatusRunning, nil
+			s.applyOpen()
 		}
+	case PermissionRequested:
+		s.applyQuestion(e)
+	case PermissionAnswered:
+		s.applyAnswer(e)
+	case SessionRedacted:
+		s.applyErasure(e)
+	}
+}
+
+// applyOpen sets the status while a run is open.
+func (s *Session) applyOpen() {
+	s.Status, s.Resumable = StatusRunning, nil
+	if len(s.Waiting) > 0 {
+		s.Status = StatusWaiting
 	}
 }
 

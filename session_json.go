@@ -44,6 +44,15 @@ func (r OpenRun) MarshalJSON() ([]byte, error) {
 	}{r.Invocation, r.Thread, r.Offset, stamp(r.Started), r.Owner, r.Parent})
 }
 
+// MarshalJSON encodes the question with its time as a stamp.
+func (q OpenQuestion) MarshalJSON() ([]byte, error) {
+	type plain OpenQuestion
+	return asGiven(struct {
+		plain
+		Asked stamp `json:"asked_at"`
+	}{plain(q), stamp(q.Asked)})
+}
+
 // asGiven encodes v without escaping <, > and &; the calling encoder may escape
 // them.
 func asGiven(v any) ([]byte, error) {

@@ -24,6 +24,7 @@ type RunWorkflow struct {
 	BPMN      string                     `json:"bpmn,omitempty"`      // the diagram, BPMN 2.0 as XML, at most 8 MiB
 	Name      string                     `json:"name,omitempty"`      // of a stored workflow
 	Version   string                     `json:"version,omitempty"`   // the digest of a version of the stored workflow; without it, the current version
+	Process   string                     `json:"process,omitempty"`   // the id of the process to run; needed only if the diagram has several that could run
 	Variables map[string]json.RawMessage `json:"variables,omitempty"` // the first variables, by name
 	Agents    map[string]string          `json:"agents,omitempty"`    // agents of tasks, by the id of the element or by the job type; they replace those in the diagram
 	Session   string                     `json:"session,omitempty"`   // run in this session; without it, in a new one
@@ -38,6 +39,7 @@ type CheckWorkflow struct {
 	BPMN    string            `json:"bpmn,omitempty"`    // the diagram, BPMN 2.0 as XML, at most 8 MiB
 	Name    string            `json:"name,omitempty"`    // of a stored workflow
 	Version string            `json:"version,omitempty"` // the digest of a version of the stored workflow; without it, the current version
+	Process string            `json:"process,omitempty"` // the id of the process to run; needed only if the diagram has several that could run
 	Agents  map[string]string `json:"agents,omitempty"`  // agents of tasks, by the id of the element or by the job type; they replace those in the diagram
 }
 
@@ -60,7 +62,7 @@ type Diagram struct {
 	Name    string               `json:"name,omitempty"`    // under which it is stored; absent if it is not stored
 	Digest  string               `json:"digest"`            // "sha256:" and the digest of the diagram
 	Title   string               `json:"title,omitempty"`   // the name of the process, for people
-	Process string               `json:"process,omitempty"` // the id of the process
+	Process string               `json:"process,omitempty"` // the id of the process; absent if the diagram has several
 	Fields  []tapedeck.FormField `json:"fields,omitempty"`  // what the start asks for: variables of a run, by their names
 	Tasks   []DiagramTask        `json:"tasks"`             // the tasks that agents do
 	Unmet   []tapedeck.Problem   `json:"unmet,omitempty"`   // what a run still needs, such as an agent of that name; the run would be refused
@@ -68,8 +70,18 @@ type Diagram struct {
 	// Warnings are what the diagram asks for and a run does not do.
 	Warnings []tapedeck.Problem `json:"warnings,omitempty"`
 
+	// Processes are those that can run of a stored diagram, if a run has to name one. A
+	// check that names one says what that one needs.
+	Processes []DiagramProcess `json:"processes,omitempty"`
+
 	Versions []DiagramVersion `json:"versions,omitempty"` // of a stored workflow, the current one first
 	BPMN     string           `json:"bpmn,omitempty"`     // the diagram, as XML; absent in the answer to a check
+}
+
+// A DiagramProcess is one of several processes of a diagram.
+type DiagramProcess struct {
+	ID   string `json:"id"`
+	Name string `json:"name,omitempty"` // for people
 }
 
 // A DiagramTask is a task that an agent does.

@@ -162,7 +162,7 @@ type Agent struct {
 	RunTimeout  time.Duration // instead of that of [Options]; 0 for that, negative for no limit
 	IdleTimeout time.Duration // instead of that of [Options]; 0 for that, negative for no limit
 	KillAfter   time.Duration // instead of that of [Options]; 0 for that
-	Starts      []string      // names of the agents that it may start
+	Starts      []string      // names of the agents that it may start; of a workflow, nil means all others
 
 	// Folder returns the folder in which the agent works in a session, and creates it
 	// if it does not exist. Nil: the agent has no folder.
@@ -275,8 +275,10 @@ func Open(ctx context.Context, dir string, o Options) (*Deck, error) {
 func (d *Deck) newEngine(diagrams workflow.Store) *engine.Engine {
 	o := &d.options
 	script, style := web.Player()
+	agents := engineAgents(o.Agents)
+	attach(agents, diagrams)
 	return engine.New(engine.Options{
-		Store: d.hub, Views: d.views, Agents: engineAgents(o.Agents), Unlisted: []engine.Agent{d.walker(diagrams)}, Logger: o.Logger, Lease: o.Lease, MaxEvents: o.MaxEvents,
+		Store: d.hub, Views: d.views, Agents: agents, Unlisted: []engine.Agent{d.walker(diagrams)}, Logger: o.Logger, Lease: o.Lease, MaxEvents: o.MaxEvents,
 		RunTimeout: o.RunTimeout, IdleTimeout: o.IdleTimeout, KillAfter: o.KillAfter, KillLeftover: procgroup.KillLeftover,
 		Player: exchange.Player{Script: script, Style: style}, Discard: o.Discard,
 	})

@@ -138,6 +138,7 @@ func TestDelegateAsks(t *testing.T) {
 	}, func(w *world) {
 		w.create("s")
 		w.turn("s", "bot", "")
+		w.waitsFor("s", "p")
 		_, err := w.Answer(w.Context(), api.Answer{Session: "s", Permission: "p", Option: "yes"})
 		w.must(err)
 		synctest.Wait()

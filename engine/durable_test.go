@@ -244,6 +244,7 @@ func TestAnswerWithInput(t *testing.T) {
 		w.start("s")
 		crash(w)
 		w.recover(asks, silent)
+		w.waitsFor("s", "per_1")
 		if got := strings.Count(types(w.events("s")), "permission.requested"); got != 1 {
 			t.Errorf("it was asked %d times", got)
 		}

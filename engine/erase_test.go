@@ -14,6 +14,7 @@ import (
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/engine"
+	"github.com/tapedeck/tapedeck/store"
 )
 
 func (w *world) erase(r api.Erase) api.Erased {
@@ -137,6 +138,46 @@ func TestEraseKeepsNewerTitle(t *testing.T) {
 	if s := w.head("a"); s.Title != "Public" || s.Head != 3 {
 		t.Errorf("the entry: %+v", s)
 	}
+}
+
+// entryAgrees checks that the catalogue's entry of a session is the fold of its events, as
+// verify does.
+func (w *world) entryAgrees(session string) {
+	w.Helper()
+	s := w.head(session)
+	fold := tapedeck.Session{Status: tapedeck.StatusIdle}
+	for ev, err := range tapedeck.Events(context.Background(), w.store, session, s.ForkedAt) {
+		w.must(err)
+		fold.Apply(&ev)
+	}
+	if differ := store.EntryDifferences(&s, &fold); len(differ) > 0 {
+		w.Errorf("the entry of %s does not agree with its events: %s", session, strings.Join(differ, "; "))
+	}
+}
+
+// TestEraseOfARemovedTitle: a session whose title and labels were removed has none after
+// the event that removed them is erased. Those before it do not come back.
+func TestEraseOfARemovedTitle(t *testing.T) {
+	w := newWorld(t, silent)
+	_, err := w.Create(t.Context(), api.NewSession{ID: "a", Title: "first", Labels: map[string]string{"k": "first"}})
+	w.must(err)
+	title := "second"
+	_, err = w.Rename(t.Context(), api.Rename{Session: "a", Title: &title, Labels: map[string]string{"k": "second"}})
+	w.must(err)
+	w.erase(api.Erase{Session: "a", Events: span(1, 2)}) // appends the event that removes both
+	w.entryAgrees("a")
+	w.erase(api.Erase{Session: "a", Events: span(1, w.head("a").Head)})
+	w.entryAgrees("a")
+	if s := w.head("a"); s.Title != "" || len(s.Labels) != 0 {
+		t.Errorf("the entry: %+v", s)
+	}
+	f, err := w.Fork(t.Context(), api.Fork{Parent: "a", ID: "f", Title: &title})
+	w.must(err)
+	empty := ""
+	_, err = w.Rename(t.Context(), api.Rename{Session: "f", Title: &empty})
+	w.must(err)
+	w.erase(api.Erase{Session: "f", Events: span(f.ForkedAt+1, f.ForkedAt+2)})
+	w.entryAgrees("f")
 }
 
 func TestEraseRefused(t *testing.T) {

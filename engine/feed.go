@@ -268,7 +268,7 @@ func (e *Engine) withdrawFailed(ctx context.Context, session string, in tapedeck
 // feedAll looks for inputs that an earlier process has left.
 func (e *Engine) feedAll(ctx context.Context) error {
 	for cursor := ""; ; {
-		page, err := e.store.List(ctx, tapedeck.Filter{Waiting: true, Cursor: cursor})
+		page, err := e.store.List(ctx, tapedeck.Filter{Inputs: true, Cursor: cursor})
 		if err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -46,11 +47,25 @@ func (w *world) answers(session string) []tapedeck.Event {
 	return out
 }
 
+// waitsFor checks for which questions the catalogue says that a session waits.
+func (w *world) waitsFor(session string, ids ...string) {
+	w.Helper()
+	var got []string
+	s := w.head(session)
+	for _, q := range s.Waiting {
+		got = append(got, q.ID)
+	}
+	if !slices.Equal(got, ids) || (s.Status == tapedeck.StatusWaiting) != (len(ids) > 0) {
+		w.Errorf("session %s is %s and waits for %v, want %v", session, s.Status, got, ids)
+	}
+}
+
 func TestAnswer(t *testing.T) {
 	inBubble(t, asking, func(w *world) {
 		w.create("s")
 		run := w.start("s")
 		synctest.Wait()
+		w.waitsFor("s", "p")
 		_, err := w.Answer(w.Context(), api.Answer{Session: "s", Permission: "q", Option: "yes"})
 		refuses(w, err, tapedeck.NotFound, `no permission "q"`)
 		_, err = w.answer("s", "maybe")
@@ -63,6 +78,7 @@ func TestAnswer(t *testing.T) {
 		if done != (api.Answered{Permission: "p", Option: "yes", Offset: 6}) {
 			w.Errorf("answered %+v", done)
 		}
+		w.waitsFor("s")
 		_, err = w.answer("s", "no")
 		refuses(w, err, tapedeck.Conflict, "answered already: yes")
 		synctest.Wait()
@@ -129,7 +145,11 @@ func TestOpenQuestions(t *testing.T) {
 					w.create("s")
 					w.start("s")
 					synctest.Wait()
+					if s := w.head("s"); s.Status != tapedeck.StatusWaiting || len(s.Waiting) == 0 {
+						t.Errorf("it is %s with the questions %v", s.Status, s.Waiting)
+					}
 					end(w)
+					w.waitsFor("s")
 					answered, asked, closed := map[string]int{}, 0, false
 					for _, ev := range w.events("s") {
 						switch ev.Type {

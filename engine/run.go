@@ -127,7 +127,12 @@ func (r *run) drive() {
 	defer r.engine.unregister(r)
 	defer r.stop(nil)
 	go r.consume()
-	writeErr := r.record()
+	r.end(r.record())
+}
+
+// end appends the terminal event of a run whose agent has ended. It is not a part of drive
+// because of what its variables take of the stack: many runs wait for long.
+func (r *run) end(writeErr error) {
 	if r.staysOpen() {
 		r.result = ending{status: tapedeck.StatusInterrupted}
 		return
@@ -251,17 +256,26 @@ func (r *run) runAgent() (err error) {
 			err = errPanicked
 		}
 	}()
-	for ev, err := range r.agent.Runner.Run(r.ctx, r.in) {
-		if err != nil {
-			return err
+	r.events()(func(ev tapedeck.Event, failure error) bool {
+		if err = failure; err != nil {
+			return false
 		}
-		ev.Time = time.Time{} // the engine sets it, not the runner
-		r.stamp(&ev)
-		if !r.accept(ev) {
-			return nil
-		}
-	}
-	return nil
+		return r.take(&ev)
+	})
+	return err
+}
+
+// events returns the events of the agent. The invocation is large; here it is not on the
+// stack for as long as the run takes.
+//
+//go:noinline
+func (r *run) events() iter.Seq2[tapedeck.Event, error] { return r.agent.Runner.Run(r.ctx, r.in) }
+
+// take accepts an event of the agent. It reports false if the agent should stop.
+func (r *run) take(ev *tapedeck.Event) bool {
+	ev.Time = time.Time{} // the engine sets it, not the runner
+	r.stamp(ev)
+	return r.accept(*ev)
 }
 
 // Bounds of the retries of an append while the store is unavailable: a disk that is

@@ -53,8 +53,8 @@ func TestTimeouts(t *testing.T) {
 				w.start("s")
 				time.Sleep(2 * time.Hour)
 				if tt.after == 0 {
-					if s := w.head("s"); s.Status != tapedeck.StatusRunning {
-						t.Errorf("the run is %s", s.Status)
+					if s := w.head("s"); len(s.Runs) != 1 || (s.Status == tapedeck.StatusWaiting) != (name == "it waits for us") {
+						t.Errorf("the session is %s with the runs %v", s.Status, s.Runs)
 					}
 					return
 				}

@@ -60,6 +60,9 @@ var emptyOf = map[shape]string{
 // type. keptNames keep an id; a value that is not a well-formed id is hashed.
 // keptMembers stay unchanged. keptWords stay if they are one of the listed
 // words. keptParts are structs whose members are treated in the same way.
+// emptiedMembers lose their value and stay as members: the event still says that the
+// title or the labels were set or removed. Without that, a session whose title was
+// removed would get its older title back when its events are folded again.
 var (
 	keptNames = [...]string{
 		"messageId", "toolCallId", "runId", "threadId", "parentRunId", "parentMessageId", "subagentRunId", "parentSubagentRunId",
@@ -73,7 +76,8 @@ var (
 		"subtype": {"message", "tool-call"},
 		"code":    {tapedeck.CodeInterrupted, tapedeck.CodeLeaseExpired, CodeRunEnded},
 	}
-	keptParts = [...]string{"message", "messages", "toolCalls", "function", "outcome", "interrupts"}
+	keptParts      = [...]string{"message", "messages", "toolCalls", "function", "outcome", "interrupts"}
+	emptiedMembers = [...]string{"title", "labels"}
 )
 
 // remains returns what is left of a member, nil if nothing is.
@@ -91,6 +95,8 @@ func (f *field) remains(raw []byte) []byte {
 		return raw
 	case slices.Contains(keptWords[f.name], jsonobj.StringOf(raw)):
 		return raw
+	case slices.Contains(emptiedMembers[:], f.name):
+		return []byte(emptyOf[f.shape])
 	case f.name == "content" && raw[0] == '{': // an activity has an object
 		return []byte(`{}`)
 	case f.name == "content":

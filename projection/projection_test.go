@@ -106,9 +106,8 @@ func want(t fataler, l tapedeck.Log, session string, at int64) view.Snapshot {
 	return s
 }
 
-func wantFold(t fataler, l tapedeck.Log, session string, at int64) *view.Conversation {
+func jumpsOf(t fataler, l tapedeck.Log, session string) (jumps []tapedeck.Jump) {
 	t.Helper()
-	var jumps []tapedeck.Jump
 	for e, err := range tapedeck.Events(context.Background(), l, session, 0) {
 		if err != nil {
 			t.Fatal(err)
@@ -117,7 +116,12 @@ func wantFold(t fataler, l tapedeck.Log, session string, at int64) *view.Convers
 			jumps = append(jumps, j)
 		}
 	}
-	c, err := view.Fold(tapedeck.Events(context.Background(), l, session, 0), view.NewTimeline(jumps), at)
+	return jumps
+}
+
+func wantFold(t fataler, l tapedeck.Log, session string, at int64) *view.Conversation {
+	t.Helper()
+	c, err := view.Fold(tapedeck.Events(context.Background(), l, session, 0), view.NewTimeline(jumpsOf(t, l, session)), at)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,6 +146,7 @@ func (d *deck) check(p *projection.Projections, session string, at int64) {
 	if diff := cmp.Diff(encode(d.t, want(d.t, d, session, at)), encode(d.t, got)); diff != "" {
 		d.t.Fatalf("%s as of %d: %s", session, at, diff)
 	}
+	d.checkWorkflow(p, session, at)
 }
 
 func options(s tapedeck.Store) projection.Options {
@@ -158,7 +163,9 @@ func TestSnapshotIsTheFold(t *testing.T) {
 		forks := []string{d.id}
 		for range rapid.IntRange(1, 25).Draw(t, "steps") {
 			switch rapid.IntRange(0, 9).Draw(t, "step") {
-			case 0, 1, 2, 3:
+			case 3:
+				d.workflow(thread.Draw(t, "thread"), rapid.IntRange(1, 12).Draw(t, "elements"))
+			case 0, 1, 2:
 				d.run(thread.Draw(t, "thread"))
 			case 4, 5:
 				d.jump(rapid.Int64Range(0, d.head).Draw(t, "to"), rapid.SampledFrom([]string{"", "side", "main"}).Draw(t, "whose"))

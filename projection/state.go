@@ -9,14 +9,15 @@ import (
 
 // A foldState has the folds that depend on which events are active.
 type foldState struct {
-	Conversation *view.Conversation `json:"conversation"`
-	Instances    *view.InstanceFold `json:"instances"`
+	Conversation *view.Conversation  `json:"conversation"`
+	Instances    *view.InstanceFold  `json:"instances"`
+	Workflows    *view.WorkflowFolds `json:"workflows"`
 
 	saved int64 // the offset of its newest checkpoint
 }
 
 func newFoldState() *foldState {
-	return &foldState{Conversation: new(view.Conversation), Instances: new(view.InstanceFold)}
+	return &foldState{Conversation: new(view.Conversation), Instances: new(view.InstanceFold), Workflows: new(view.WorkflowFolds)}
 }
 
 // apply folds an event that is active at offset at; it skips any other.
@@ -24,6 +25,7 @@ func (c *foldState) apply(e *tapedeck.Event, t *view.Timeline, at int64) {
 	c.Conversation.Apply(e)
 	if e.Channel == tapedeck.ChannelSession || t.Has(e.Offset, e.Thread, at) {
 		c.Instances.Apply(e)
+		c.Workflows.Apply(e)
 	}
 }
 

@@ -230,20 +230,45 @@ func (c *Conversation) interrupt(e *tapedeck.Event, j *tapedeck.Jump) {
 	}
 }
 
-// status returns the status of all runs together: running while one is open,
-// otherwise the status of the run that ended last, as in [tapedeck.Session].
+// status returns the status of all runs together: running while one is open, or
+// waiting if it waits for a person; otherwise the status of the run that ended
+// last, as in [tapedeck.Session].
 func (c *Conversation) status() tapedeck.Status {
-	status, last := tapedeck.StatusIdle, int64(-1)
+	status, last, running := tapedeck.StatusIdle, int64(-1), false
 	for _, l := range c.lanes {
-		if l.Status == tapedeck.StatusRunning {
-			return l.Status
+		if l.waitsForPeople() {
+			return tapedeck.StatusWaiting
 		}
 		switch {
+		case l.Status == tapedeck.StatusRunning:
+			running = true
 		case l.Status == tapedeck.StatusPending && last < 0:
 			status = l.Status
 		case l.Status.Begun() && l.ended > last:
 			status, last = l.Status, l.ended
 		}
 	}
+	if running {
+		return tapedeck.StatusRunning
+	}
 	return status
+}
+
+// waitsForPeople reports whether an open run of the lane has asked a question that
+// is pending.
+func (l *lane) waitsForPeople() bool {
+	for _, p := range l.permissions {
+		if p.Status != PermissionOpen {
+			continue
+		}
+		if w := l.open[p.Invocation]; w != nil && w.run != nil {
+			return true
+		}
+		for _, w := range l.open {
+			if p.Invocation == "" && w.run != nil && w.run.Offset < p.Offset {
+				return true
+			}
+		}
+	}
+	return false
 }

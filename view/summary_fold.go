@@ -68,6 +68,8 @@ var summaryFolds = map[string]func(*SummaryFold, *tapedeck.Event){
 	tapedeck.ToolCallArgs:          (*SummaryFold).toolArgs,
 	tapedeck.ToolCallEnd:           (*SummaryFold).toolEnd,
 	tapedeck.ToolCallResult:        (*SummaryFold).toolResult,
+	tapedeck.PermissionRequested:   (*SummaryFold).applyEntry,
+	tapedeck.PermissionAnswered:    (*SummaryFold).applyEntry,
 	tapedeck.SessionRewound:        (*SummaryFold).applyEntry,
 	tapedeck.SessionCleared:        (*SummaryFold).applyEntry,
 	tapedeck.SessionOverwritten:    (*SummaryFold).applyEntry,

@@ -18,6 +18,10 @@ func (f *WorkflowFold) Head() *Workflow { return &f.head }
 // memory.
 func (f *WorkflowFold) DropXML() { f.head.XML = "" }
 
+// ForgetEnded makes the fold keep no activations that have ended: a runner needs only
+// the open ones.
+func (f *WorkflowFold) ForgetEnded() { f.forgets, f.ended = true, nil }
+
 // Open returns an open activation, nil if there is none with this id.
 func (f *WorkflowFold) Open(id string) *WorkflowActivation { return f.open[id] }
 

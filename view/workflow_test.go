@@ -36,6 +36,45 @@ func TestWorkflowFixtures(t *testing.T) {
 	})
 }
 
+// TestWorkflowFoldsAreSaved: folds that are stored and loaded after any event continue as
+// if they had not been.
+func TestWorkflowFoldsAreSaved(t *testing.T) {
+	testFixtures(t, "workflow", func(t *testing.T, _ viewFixture, events []tapedeck.Event) any {
+		for at := range events {
+			kept, loaded := new(view.WorkflowFolds), new(view.WorkflowFolds)
+			for i := range events {
+				if i == at {
+					if err := json.Unmarshal(saved(t, kept), loaded); err != nil {
+						t.Fatal(err)
+					}
+				}
+				kept.Apply(&events[i])
+				if i < at {
+					continue
+				}
+				loaded.Apply(&events[i])
+				if one, other := saved(t, kept), saved(t, loaded); string(one) != string(other) {
+					t.Fatalf("saved before event %d, then event %d:\n%s\n%s", at, i, one, other)
+				}
+			}
+		}
+		w, ok := foldWorkflow(events).Workflow()
+		if !ok {
+			t.Fatal("there is no workflow")
+		}
+		return w
+	})
+}
+
+func saved(t *testing.T, v any) []byte {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
 // longWorkflow returns the events of a process in which n elements are entered, one
 // after the other.
 func longWorkflow(n int) []tapedeck.Event {

@@ -44,7 +44,7 @@ times of their own. --from and --to take a day (2026-01-31), a time
 		},
 	}
 	fl := c.Flags()
-	fl.StringVar((*string)(&f.filter.Status), "status", "", "only sessions with this status: idle, pending, running, complete, failed, cancelled, interrupted; or closed, with any status")
+	fl.StringVar((*string)(&f.filter.Status), "status", "", "only sessions with this status: idle, pending, running, waiting, complete, failed, cancelled, interrupted; or closed, with any status")
 	fl.StringVar(&f.filter.Agent, "agent", "", "only sessions of this agent")
 	fl.StringVar(&f.filter.Owner, "owner", "", "only sessions of this owner")
 	fl.StringVar(&f.filter.Parent, "parent", "", "only forks of this session")
@@ -178,7 +178,7 @@ func statusStyle(s tapedeck.Status) terminal.Style {
 		return terminal.Green
 	case tapedeck.StatusFailed:
 		return terminal.Red
-	case tapedeck.StatusCancelled, tapedeck.StatusInterrupted:
+	case tapedeck.StatusWaiting, tapedeck.StatusCancelled, tapedeck.StatusInterrupted:
 		return terminal.Yellow
 	}
 	return terminal.Dim

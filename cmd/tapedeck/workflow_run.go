@@ -65,6 +65,7 @@ Ctrl-C and the exit codes are those of tapedeck run.`,
 	fl.StringVar(&f.file, "vars", "", "file with a JSON object of variables")
 	fl.StringArrayVar(&f.agents, "agent", nil, "agent of a task, as TASK=AGENT; TASK is the id of the element or its job type; may be repeated")
 	fl.StringVar(&f.run.Version, "version", "", "digest of a version of a stored workflow (default: the current version)")
+	fl.StringVar(&f.run.Process, "process", "", "id of the process to run, if the diagram has several")
 	fl.StringVar(&f.run.Session, "session", "", "run in this session (default: a new one)")
 	fl.StringVar(&f.run.Thread, "thread", "", "run in this thread of the session (default main)")
 	fl.StringVar(&f.run.Title, "title", "", "title of a new session (default: the name of the process)")
@@ -108,7 +109,7 @@ func isDiagramFile(arg string) bool {
 
 // complete reads the variables, and asks for those that are missing.
 func (f *workflowFlags) complete(ctx context.Context, e *env, c *connection) error {
-	about, err := c.CheckWorkflow(ctx, api.CheckWorkflow{BPMN: f.run.BPMN, Name: f.run.Name, Version: f.run.Version, Agents: f.run.Agents})
+	about, err := c.CheckWorkflow(ctx, api.CheckWorkflow{BPMN: f.run.BPMN, Name: f.run.Name, Version: f.run.Version, Process: f.run.Process, Agents: f.run.Agents})
 	if err != nil {
 		return err
 	}

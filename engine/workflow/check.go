@@ -11,7 +11,7 @@ import (
 // Check says what a diagram does and what a run of it needs. A diagram that cannot run is
 // [tapedeck.Invalid], with all its problems.
 func (l *Library) Check(ctx context.Context, c api.CheckWorkflow) (api.Diagram, error) {
-	d, _, err := l.source(ctx, c.BPMN, c.Name, c.Version)
+	d, _, err := l.source(ctx, source{c.BPMN, c.Name, c.Version, c.Process})
 	if err == nil {
 		err = checkAgents(d, c.Agents)
 	}
@@ -23,22 +23,25 @@ func (l *Library) Check(ctx context.Context, c api.CheckWorkflow) (api.Diagram, 
 	return out, nil
 }
 
+// A source says which diagram a request means, and which of its processes.
+type source struct{ text, name, version, process string }
+
 // source returns the diagram of a request.
-func (l *Library) source(ctx context.Context, text, name, version string) (*bpmn.Definitions, string, error) {
+func (l *Library) source(ctx context.Context, s source) (*bpmn.Definitions, string, error) {
 	switch {
-	case text != "" && name != "":
+	case s.text != "" && s.name != "":
 		return nil, "", tapedeck.Errorf(tapedeck.Invalid, "the request has a diagram and the name of a workflow").WithHint("give bpmn or name, not both")
-	case text == "" && name == "":
+	case s.text == "" && s.name == "":
 		return nil, "", tapedeck.Errorf(tapedeck.Invalid, "the request has no diagram").WithHint("give bpmn, the text of a .bpmn file, or name, the name of a stored workflow")
-	case version != "" && name == "":
+	case s.version != "" && s.name == "":
 		return nil, "", tapedeck.Errorf(tapedeck.Invalid, "only a stored workflow has versions").WithHint("give version together with name")
-	case name != "":
-		_, diagram, err := l.stored(ctx, name, version)
+	case s.name != "":
+		_, diagram, err := l.stored(ctx, s.name, s.version)
 		if err != nil {
 			return nil, "", err
 		}
-		text = string(diagram)
+		s.text = string(diagram)
 	}
-	d, err := readDiagram([]byte(text))
-	return d, text, err
+	d, err := readDiagram([]byte(s.text), s.process)
+	return d, s.text, err
 }

@@ -29,6 +29,19 @@ func (l *Library) describe(d *bpmn.Definitions, agents map[string]string) api.Di
 	return out
 }
 
+// describeAll describes a diagram that is kept. If it has several processes, only their
+// names: each needs something else.
+func (l *Library) describeAll(list []*bpmn.Definitions, several bool) api.Diagram {
+	if !several {
+		return l.describe(list[0], nil)
+	}
+	out := api.Diagram{Digest: digestPrefix + list[0].Digest, Title: cmp.Or(list[0].Name, list[0].Main.Name), Tasks: []api.DiagramTask{}}
+	for _, d := range list {
+		out.Processes = append(out.Processes, api.DiagramProcess{ID: d.Main.ID, Name: d.Main.Name})
+	}
+	return out
+}
+
 // agents returns the names of the agents that tasks can go to.
 func (l *Library) agents() []string {
 	var out []string

@@ -90,8 +90,8 @@ func (l *Library) Get(ctx context.Context, name, version string) (api.Diagram, e
 	// A later version of the program may refuse a diagram that this one has accepted. Its
 	// text must still be readable.
 	out := api.Diagram{Digest: w.Digest, Title: w.Title, Tasks: []api.DiagramTask{}}
-	if read, err := readDiagram(diagram); err == nil {
-		out = l.describe(read, nil)
+	if read, several, err := readStored(diagram); err == nil {
+		out = l.describeAll(read, several)
 	} else if out.Unmet = problemsOf(err); out.Unmet == nil {
 		return out, err
 	}
@@ -105,14 +105,14 @@ func (l *Library) Put(ctx context.Context, n api.NewWorkflow) (api.Diagram, erro
 	if err := checkName(n.Name); err != nil {
 		return api.Diagram{}, err
 	}
-	d, err := readDiagram([]byte(n.BPMN))
+	d, several, err := readStored([]byte(n.BPMN))
 	if err != nil {
 		return api.Diagram{}, err
 	}
 	if err := l.checkSpace(ctx, n.Name); err != nil {
 		return api.Diagram{}, err
 	}
-	out := l.describe(d, nil)
+	out := l.describeAll(d, several)
 	w := store.Workflow{Name: n.Name, Digest: out.Digest, Title: out.Title, Added: l.Now()}
 	if err := l.Store.Put(ctx, w, []byte(n.BPMN), MaxVersions); err != nil {
 		return api.Diagram{}, err
@@ -202,8 +202,31 @@ func (l *Library) known(ctx context.Context, err error, name, version string) er
 // digestPrefix begins the digests of diagrams, as in a workflow.started.
 const digestPrefix = "sha256:"
 
-// readDiagram reads a diagram. All its problems are in the error.
-func readDiagram(diagram []byte) (*bpmn.Definitions, error) {
+// readStored reads a diagram that is kept. If a run of it must name one of several
+// processes, it returns one definition for each that can run.
+func readStored(diagram []byte) (list []*bpmn.Definitions, several bool, err error) {
+	d, err := readDiagram(diagram, "")
+	var bad *bpmn.Error
+	if !errors.As(err, &bad) || bad.Processes == nil {
+		return []*bpmn.Definitions{d}, false, err
+	}
+	for i, id := range bad.Processes {
+		d, err2 := readDiagram(diagram, id)
+		if err2 == nil {
+			list = append(list, d)
+		} else if i == 0 {
+			err = err2
+		}
+	}
+	if len(list) == 0 {
+		return nil, true, err
+	}
+	return list, true, nil
+}
+
+// readDiagram reads a diagram, with the process that runs, or "" for the only one. All its
+// problems are in the error.
+func readDiagram(diagram []byte, process string) (*bpmn.Definitions, error) {
 	text := strings.TrimSpace(string(diagram[:min(len(diagram), 64)]))
 	switch {
 	case len(diagram) > api.MaxDiagram:
@@ -213,14 +236,14 @@ func readDiagram(diagram []byte) (*bpmn.Definitions, error) {
 	case text[0] == '{' || text[0] == '[':
 		return nil, tapedeck.Errorf(tapedeck.Invalid, "this is JSON, not a diagram").WithHint("give the text of a .bpmn file, BPMN 2.0 as XML")
 	}
-	d, err := bpmn.Read(strings.NewReader(string(diagram)), bpmn.Options{})
+	d, err := bpmn.Read(strings.NewReader(string(diagram)), bpmn.Options{Process: process})
 	var bad *bpmn.Error
 	if !errors.As(err, &bad) {
 		return d, err
 	}
 	out := &tapedeck.Error{Kind: tapedeck.KindOf(err), Message: bad.Error(), Problems: problemList(bad.Problems)}
 	out.Hint = cmp.Or(bad.Problems[0].Hint, "mend the diagram; nothing was started or stored")
-	return nil, out
+	return nil, out.Because(bad)
 }
 
 func problemList(list []bpmn.Problem) []tapedeck.Problem {

@@ -278,3 +278,41 @@ func TestRun(t *testing.T) {
 		}
 	}
 }
+
+// TestSeveralProcesses: a diagram with several processes is kept, and a run names one.
+func TestSeveralProcesses(t *testing.T) {
+	var got []api.Task
+	l := workflow.New(workflow.Options{Store: memory.New(memory.Options{}).Workflows(), Engine: &starter{tasks: &got}})
+	one := diagram("Cook", [2]string{"T", `tapedeck:agent="coder"`})
+	other := strings.NewReplacer(`id="P"`, `id="Q"`, `"Start"`, `"Start2"`, `"End"`, `"End2"`, `"T"`, `"U"`, `"toT"`, `"toU"`, `"toEnd"`, `"toEnd2"`, "Cook", "Eat").Replace(one)
+	_, inside, _ := strings.Cut(other, "targetNamespace=\"t\">\n")
+	inside, _, _ = strings.Cut(inside, "</definitions>")
+	both := strings.Replace(one, "</definitions>", inside+"</definitions>", 1)
+	broken := strings.Replace(both, `targetRef="End2"`, `targetRef="Nowhere"`, 1)
+
+	want := []api.DiagramProcess{{ID: "P", Name: "Cook"}, {ID: "Q", Name: "Eat"}}
+	put(t, l, "meal", both)
+	d, err := l.Get(t.Context(), "meal", "")
+	if diff := cmp.Diff(want, d.Processes); err != nil || diff != "" || d.Process != "" || len(d.Tasks) != 0 || d.Unmet != nil || d.BPMN != both {
+		t.Errorf("got %+v, %v\n%s", d, err, diff)
+	}
+	if d := put(t, l, "half", broken); d.Process != "" || len(d.Processes) != 1 {
+		t.Errorf("with one process that can run: %+v", d)
+	}
+	_, err = l.Put(t.Context(), api.NewWorkflow{Name: "none", BPMN: strings.Replace(broken, `targetRef="End"`, `targetRef="Nowhere"`, 1)})
+	wants(t, "none that can run", err, tapedeck.Invalid, "Nowhere")
+	_, err = l.Check(t.Context(), api.CheckWorkflow{Name: "meal"})
+	wants(t, "a check without a process", err, tapedeck.Invalid, "the processes are P, Q")
+	_, err = l.Run(t.Context(), api.RunWorkflow{Name: "meal", Process: "R"})
+	wants(t, "an unknown process", err, tapedeck.Invalid, `no process "R"`)
+	if d, err := l.Check(t.Context(), api.CheckWorkflow{Name: "meal", Process: "Q"}); err != nil || d.Process != "Q" || d.Tasks[0].Element != "U" {
+		t.Errorf("got %+v, %v", d, err)
+	}
+	if _, err := l.Run(t.Context(), api.RunWorkflow{BPMN: both, Process: "Q"}); err != nil {
+		t.Fatal(err)
+	}
+	var config struct{ Process string }
+	if err := json.Unmarshal(got[0].Config, &config); err != nil || config.Process != "Q" || got[0].Title != "Eat" {
+		t.Errorf("the runner gets %+v, %v, with the title %q", config, err, got[0].Title)
+	}
+}

@@ -22,7 +22,7 @@ func (l *Library) Run(ctx context.Context, r api.RunWorkflow) (api.Started, erro
 
 // Prepare returns the task that starts a workflow; see [Library.Run].
 func (l *Library) Prepare(ctx context.Context, r api.RunWorkflow) (api.Task, error) {
-	d, text, err := l.source(ctx, r.BPMN, r.Name, r.Version)
+	d, text, err := l.source(ctx, source{r.BPMN, r.Name, r.Version, r.Process})
 	if err == nil {
 		err = checkAgents(d, r.Agents)
 	}
@@ -37,7 +37,7 @@ func (l *Library) Prepare(ctx context.Context, r api.RunWorkflow) (api.Task, err
 	if err != nil {
 		return api.Task{}, err
 	}
-	config, err := json.Marshal(config{BPMN: text, Variables: variables, Agents: r.Agents})
+	config, err := json.Marshal(config{BPMN: text, Process: r.Process, Variables: variables, Agents: r.Agents})
 	if err != nil {
 		return api.Task{}, tapedeck.Errorf(tapedeck.Invalid, "a variable is not valid JSON").Because(err)
 	}
@@ -65,6 +65,7 @@ func placesError(list []tapedeck.Problem) error {
 // config is what the workflow runner gets.
 type config struct {
 	BPMN      string                     `json:"bpmn"`
+	Process   string                     `json:"process,omitempty"`
 	Variables map[string]json.RawMessage `json:"variables,omitempty"`
 	Agents    map[string]string          `json:"agents,omitempty"`
 }

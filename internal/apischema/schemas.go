@@ -57,7 +57,7 @@ var typeNames = map[reflect.Type]string{
 // enums are the string types that have a schema of their own, with their values.
 var enums = map[reflect.Type][]string{
 	reflect.TypeFor[tapedeck.Status](): {
-		string(tapedeck.StatusIdle), string(tapedeck.StatusPending), string(tapedeck.StatusRunning), string(tapedeck.StatusComplete),
+		string(tapedeck.StatusIdle), string(tapedeck.StatusPending), string(tapedeck.StatusRunning), string(tapedeck.StatusWaiting), string(tapedeck.StatusComplete),
 		string(tapedeck.StatusFailed), string(tapedeck.StatusCancelled), string(tapedeck.StatusInterrupted),
 	},
 	reflect.TypeFor[tapedeck.Kind](): {

@@ -38,7 +38,7 @@ type searchInput struct {
 }
 
 var status = choice(
-	string(tapedeck.StatusIdle), string(tapedeck.StatusPending), string(tapedeck.StatusRunning), string(tapedeck.StatusComplete),
+	string(tapedeck.StatusIdle), string(tapedeck.StatusPending), string(tapedeck.StatusRunning), string(tapedeck.StatusWaiting), string(tapedeck.StatusComplete),
 	string(tapedeck.StatusFailed), string(tapedeck.StatusCancelled), string(tapedeck.StatusInterrupted),
 )
 

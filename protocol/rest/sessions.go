@@ -43,7 +43,7 @@ func (h *handler) create(w http.ResponseWriter, r *http.Request) error {
 // statuses are the values of the parameter status.
 var statuses = []string{
 	string(tapedeck.StatusIdle), string(tapedeck.StatusPending), string(tapedeck.StatusRunning),
-	string(tapedeck.StatusComplete), string(tapedeck.StatusFailed), string(tapedeck.StatusCancelled),
+	string(tapedeck.StatusWaiting), string(tapedeck.StatusComplete), string(tapedeck.StatusFailed), string(tapedeck.StatusCancelled),
 	string(tapedeck.StatusInterrupted),
 }
 

@@ -11,11 +11,11 @@ import (
 // maxDefinitions is how many diagrams a runner keeps in memory beside those of its runs.
 const maxDefinitions = 256
 
-// definitions has the diagrams that were read, by digest. A diagram that many runs
+// definitions has the diagrams that were read, by digest and process. A diagram that many runs
 // share is in memory once.
 type definitions struct {
-	mu       sync.Mutex
-	byDigest lru.Map[string, *diagram]
+	mu    sync.Mutex
+	byKey lru.Map[string, *diagram]
 }
 
 // A diagram is a definition with what a walk needs to know of it.
@@ -43,30 +43,32 @@ func flowsIn(s *bpmn.Scope, to map[string]*bpmn.Flow) {
 }
 
 // find returns a diagram that was read, nil if it is not in memory.
-func (d *definitions) find(digest string) *diagram {
+func (d *definitions) find(digest, process string) *diagram {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	known, _ := d.byDigest.Get(digest)
+	known, _ := d.byKey.Get(keyOf(digest, process))
 	return known
 }
 
-// read reads a diagram, or returns the one that was read before.
-func (d *definitions) read(xml string) (*diagram, error) {
-	defs, err := bpmn.Read(strings.NewReader(xml), bpmn.Options{})
+// read reads a diagram, or returns the one that was read before. The process is "" for the
+// only one.
+func (d *definitions) read(xml, process string) (*diagram, error) {
+	defs, err := bpmn.Read(strings.NewReader(xml), bpmn.Options{Process: process})
 	if err != nil {
 		return nil, err
 	}
+	key := keyOf(digestOf(defs), defs.Main.ID)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if known, ok := d.byDigest.Get(digestOf(defs)); ok {
+	if known, ok := d.byKey.Get(key); ok {
 		return known, nil
 	}
 	made := &diagram{Definitions: defs, reach: map[string]map[string]bool{}, flows: map[string]*bpmn.Flow{}}
 	for _, p := range defs.Processes {
 		flowsIn(&p.Scope, made.flows)
 	}
-	d.byDigest.Put(digestOf(defs), made)
-	d.byDigest.Trim(maxDefinitions, nil)
+	d.byKey.Put(key, made)
+	d.byKey.Trim(maxDefinitions, nil)
 	return made, nil
 }
 

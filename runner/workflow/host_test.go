@@ -25,6 +25,7 @@ type host struct {
 	runner *Runner
 	config Config
 	agent  func(ctx context.Context, d tapedeck.Delegation) (tapedeck.Delegated, error) // nil: it says its prompt
+	others []string                                                                     // agents beside a, b and scout
 	cutAt  int                                                                          // the walk is cut off before this many events are in the log; 0 for never
 
 	mu    sync.Mutex
@@ -79,7 +80,7 @@ func (h *host) events(of func(*tapedeck.Event) bool) iter.Seq2[tapedeck.Event, e
 func (h *host) invocation(resumes string) tapedeck.Invocation {
 	raw, _ := json.Marshal(h.config)
 	in := tapedeck.Invocation{ID: h.open, Session: "s", Thread: "main", Config: raw, Resumes: resumes, Delegate: h.delegate}
-	for _, name := range []string{"a", "b", "scout"} {
+	for _, name := range append([]string{"a", "b", "scout"}, h.others...) {
 		in.Delegates = append(in.Delegates, tapedeck.Agent{Name: name})
 	}
 	in.History = func(context.Context) iter.Seq2[tapedeck.Event, error] {

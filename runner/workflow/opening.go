@@ -26,11 +26,11 @@ func (r *Runner) Opening(ctx context.Context, in tapedeck.Invocation) ([]tapedec
 	if err != nil {
 		return nil, err
 	}
-	xml, err := r.xml(ctx, c)
+	xml, process, err := r.xml(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	d, err := r.definitions.read(xml)
+	d, err := r.definitions.read(xml, process)
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +39,7 @@ func (r *Runner) Opening(ctx context.Context, in tapedeck.Invocation) ([]tapedec
 	if err := checkAgents(d.Definitions, agents, &in); err != nil {
 		return nil, err
 	}
-	variables, err := firstVariables(d.Main.Start, c.Variables, in.Task)
+	variables, err := r.firstVariables(d.Main.Start, c.Variables, in.Task)
 	if err != nil {
 		return nil, err
 	}
@@ -103,29 +103,26 @@ func parseConfig(raw json.RawMessage) (c Config, err error) {
 	d.DisallowUnknownFields()
 	if err := d.Decode(&c); err != nil {
 		return c, tapedeck.Errorf(tapedeck.Invalid, "the config of the workflow cannot be read: %s", strings.TrimPrefix(err.Error(), "json: ")).
-			WithHint("its members are bpmn, name, digest, variables and agents")
+			WithHint("its members are bpmn, name, digest, process, variables and agents")
 	}
 	return c, nil
 }
 
-// xml returns the diagram of a task.
-func (r *Runner) xml(ctx context.Context, c Config) (string, error) {
+// xml returns the diagram of a task, and the process to run.
+func (r *Runner) xml(ctx context.Context, c Config) (xml, process string, err error) {
 	switch {
 	case c.BPMN != "" && c.Name != "":
-		return "", tapedeck.Errorf(tapedeck.Invalid, "the task has a diagram and the name of one").WithHint("give either bpmn or name")
+		return "", "", tapedeck.Errorf(tapedeck.Invalid, "the task has a diagram and the name of one").WithHint("give either bpmn or name")
 	case strings.HasPrefix(strings.TrimSpace(c.BPMN), "{"):
-		return "", tapedeck.Errorf(tapedeck.Invalid, "the diagram is JSON, not BPMN").WithHint("give the XML of the diagram")
+		return "", "", tapedeck.Errorf(tapedeck.Invalid, "the diagram is JSON, not BPMN").WithHint("give the XML of the diagram")
 	case c.BPMN != "":
-		return c.BPMN, nil
-	case c.Name != "" && r.options.Lookup == nil:
-		return "", tapedeck.Errorf(tapedeck.NotFound, "there is no stored workflow %.100q: this server stores none", c.Name)
+		return c.BPMN, c.Process, nil
 	case c.Name != "":
-		xml, err := r.options.Lookup(ctx, c.Name, c.Digest)
-		return string(xml), err
-	case r.options.XML != nil:
-		return string(r.options.XML), r.problem
+		stored, err := r.stored(ctx, c.Name, c.Digest)
+		return string(stored), c.Process, err
 	}
-	return "", tapedeck.Errorf(tapedeck.Invalid, "the task has no diagram").WithHint("give its XML as bpmn, or the name of a stored workflow")
+	own, err := r.ownXML(ctx)
+	return string(own), cmp.Or(c.Process, r.options.Process), err
 }
 
 // checkAgents checks that the tasks have agents which the invocation can start.
@@ -151,18 +148,22 @@ func checkAgents(d *bpmn.Definitions, agents map[string]string, in *tapedeck.Inv
 // maxVariable is the largest variable, in bytes of its JSON.
 const maxVariable = 1 << 20
 
-// firstVariables returns the variables of a new process: those that are given, the
-// defaults of the form of the start event, and the text of the task as "task".
-func firstVariables(start *bpmn.Node, given map[string]json.RawMessage, task string) (tapedeck.Members, error) {
+// firstVariables returns the variables of a new process: those that are given, those of the
+// options, the defaults of the form of the start event, and the text of the task.
+func (r *Runner) firstVariables(start *bpmn.Node, given map[string]json.RawMessage, task string) (tapedeck.Members, error) {
 	out := tapedeck.Members{}
-	for name, value := range given {
+	for name, value := range r.options.variables(given) {
 		if len(value) > maxVariable {
 			return nil, tapedeck.Errorf(tapedeck.TooLarge, "the variable %.100q has %d bytes; at most %d are allowed", name, len(value), maxVariable)
 		}
 		out[name] = value
 	}
-	if _, has := out["task"]; !has && task != "" {
-		out["task"] = encode(task)
+	if name := r.options.taskVariable(); task != "" && out[name] == nil {
+		v, err := taskValue(start, name, task)
+		if err != nil {
+			return nil, err
+		}
+		out[name] = encode(v)
 	}
 	if start.Form == nil {
 		return out, nil

@@ -67,7 +67,7 @@ func BenchmarkResume10000(b *testing.B) {
 }
 
 // maxWalker is how many bytes a walker that waits may need, with its goroutine.
-const maxWalker = 20 << 10
+const maxWalker = 14 << 10
 
 // TestWalkersThatWait measures walkers without an engine.
 func TestWalkersThatWait(t *testing.T) {

@@ -83,7 +83,11 @@ func echo(_ context.Context, in tapedeck.Invocation) (string, error) {
 }
 
 func newServer(t testing.TB, tasks map[string]agent) *server {
-	s := &server{TB: t, log: memory.New(memory.Options{}), tasks: tasks}
+	return newServerOn(t, memory.New(memory.Options{}), tasks)
+}
+
+func newServerOn(t testing.TB, log tapedeck.Store, tasks map[string]agent) *server {
+	s := &server{TB: t, log: log, tasks: tasks}
 	s.begin(0)
 	return s
 }

@@ -18,7 +18,7 @@ type tasks struct {
 	running map[string]context.CancelFunc // by activation
 	queue   []string                      // activations
 	queued  map[string]bool
-	done    chan taskDone
+	done    chan *taskDone
 	all     sync.WaitGroup
 }
 
@@ -30,7 +30,7 @@ type taskDone struct {
 }
 
 func newTasks(w *walker) *tasks {
-	return &tasks{w: w, running: map[string]context.CancelFunc{}, queued: map[string]bool{}, done: make(chan taskDone)}
+	return &tasks{w: w, running: map[string]context.CancelFunc{}, queued: map[string]bool{}, done: make(chan *taskDone)}
 }
 
 // want queues the task of an activation.
@@ -78,7 +78,7 @@ func (t *tasks) run(n *bpmn.Node, a *view.WorkflowActivation) {
 	t.all.Go(func() {
 		out, err := delegate(ctx, d)
 		select {
-		case t.done <- taskDone{id, out, err}:
+		case t.done <- &taskDone{id, out, err}:
 		case <-w.ctx.Done():
 		case <-ctx.Done():
 		}
@@ -104,7 +104,7 @@ func (t *tasks) end() {
 }
 
 // taskEnded takes the result of an agent.
-func (w *walker) taskEnded(d taskDone) {
+func (w *walker) taskEnded(d *taskDone) {
 	if cancel := w.tasks.running[d.activation]; cancel != nil {
 		cancel()
 		delete(w.tasks.running, d.activation)

@@ -34,6 +34,7 @@ type walker struct {
 
 func newWalker(r *Runner, ctx context.Context, in *tapedeck.Invocation, say func(tapedeck.Event, error) bool) *walker {
 	w := &walker{r: r, ctx: ctx, in: in, say: say, fold: view.NewWorkflowFold(threadOf(in)), asked: map[string]bool{}}
+	w.fold.ForgetEnded()
 	w.tasks = newTasks(w)
 	return w
 }
@@ -61,8 +62,8 @@ func (w *walker) restore() error {
 		return tapedeck.Errorf(tapedeck.Conflict, "the log has no workflow on thread %s", w.fold.Thread()).WithHint("run the workflow again")
 	}
 	head := w.fold.Head()
-	if w.d = w.r.definitions.find(head.Digest); w.d == nil {
-		d, err := w.r.definitions.read(head.XML)
+	if w.d = w.r.definitions.find(head.Digest, head.Process); w.d == nil {
+		d, err := w.r.definitions.read(head.XML, head.Process)
 		if err != nil {
 			return err
 		}
@@ -122,6 +123,17 @@ func (w *walker) yield(ev tapedeck.Event) {
 	w.fold.Apply(&ev)
 }
 
+// end stops the tasks of agents, and yields why the walk failed. Like the other functions
+// around wait, Run has few variables: a process that waits keeps their stack.
+//
+//go:noinline
+func (w *walker) end(err error) {
+	w.tasks.end()
+	if err != nil && !w.left {
+		w.say(tapedeck.Event{}, err)
+	}
+}
+
 // walk moves the tokens until the process ends or the run is stopped.
 func (w *walker) walk() error {
 	for {
@@ -148,24 +160,37 @@ func (w *walker) wait() error {
 	if w.in.Inbox != nil {
 		ready = w.in.Inbox.Ready
 	}
-	var due <-chan time.Time
-	if at, ok := w.nextDue(); ok {
-		t := time.NewTimer(max(0, at.Sub(w.r.options.Now())))
-		defer t.Stop()
-		due = t.C
-	}
+	due, stop := w.timer()
+	defer stop()
 	select {
 	case <-w.ctx.Done():
 		return w.ctx.Err()
 	case d := <-w.tasks.done:
 		w.taskEnded(d)
 	case <-ready:
-		for _, ev := range w.in.Inbox.Take() {
-			w.receive(&ev)
-		}
+		w.receiveAll()
 	case <-due:
 	}
 	return nil
+}
+
+// timer returns when the next timer is due; nil if there is none.
+//
+//go:noinline
+func (w *walker) timer() (due <-chan time.Time, stop func()) {
+	at, ok := w.nextDue()
+	if !ok {
+		return nil, func() {}
+	}
+	t := time.NewTimer(max(0, at.Sub(w.r.options.Now())))
+	return t.C, func() { t.Stop() }
+}
+
+//go:noinline
+func (w *walker) receiveAll() {
+	for _, ev := range w.in.Inbox.Take() {
+		w.receive(&ev)
+	}
 }
 
 // receive folds an event that others appended.

@@ -182,7 +182,7 @@ func matches(s *tapedeck.Session, f *tapedeck.Filter) bool {
 		(f.From.IsZero() || !s.Created.Before(f.From)) &&
 		(f.To.IsZero() || s.Created.Before(f.To)) &&
 		(f.Query == "" || contains(s.Title, f.Query) || contains(s.ID, f.Query) || slices.Contains(f.MatchIDs, s.ID)) &&
-		(!f.OpenRun || len(s.Runs) > 0) && (!f.Waiting || len(s.Inputs) > 0) && store.HasLabels(s, f)
+		(!f.OpenRun || len(s.Runs) > 0) && (!f.Inputs || len(s.Inputs) > 0) && store.HasLabels(s, f)
 }
 
 // contains reports whether s contains part, ignoring case.

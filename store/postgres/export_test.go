@@ -7,14 +7,7 @@ func (s *Store) StopRenewing() { s.lease.skip.Store(true) }
 
 // WaitQueued waits until n requests wait for the writer.
 func (s *Store) WaitQueued(n int) {
-	q := s.writer.queue
-	for {
-		q.mu.Lock()
-		queued := len(q.requests) + len(q.big)
-		q.mu.Unlock()
-		if queued >= n {
-			return
-		}
+	for s.writer.queue.Len() < n {
 		runtime.Gosched()
 	}
 }

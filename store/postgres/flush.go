@@ -85,7 +85,7 @@ const (
 	SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[])
 	ON CONFLICT (session, id) DO UPDATE SET epoch = excluded.epoch, seq = excluded.seq, first = excluded.first, next = excluded.next`
 	sqlEntry = `UPDATE sessions SET title = $1, owner = $2, agent = $3, labels = $4, status = $5, runs = $6, open_runs = $7,
-	resumable = $8, last_jump = $9, copy = $10, closed = $11, closed_by = $12, stream_seq = $13, inputs = $14 WHERE gen = $15`
+	resumable = $8, last_jump = $9, copy = $10, closed = $11, closed_by = $12, stream_seq = $13, inputs = $14, waiting = $15 WHERE gen = $16`
 	sqlSetGen = `UPDATE facts SET value = $1 WHERE name = 'gen'`
 )
 
@@ -137,10 +137,11 @@ func (w *writer) writeEntry(st *state) error {
 	runs, err2 := object(st.Runs, st.Runs == nil)
 	closedBy, err3 := object(st.ClosedBy, st.ClosedBy == nil)
 	inputs, err4 := object(st.Inputs, st.Inputs == nil)
-	if err := errors.Join(err1, err2, err3, err4); err != nil {
+	waiting, err5 := object(st.Waiting, st.Waiting == nil)
+	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
 		return err
 	}
 	w.exec(sqlEntry, stored(st.Title), stored(st.Owner), stored(st.Agent), labels, string(st.Status), runs, int64(len(st.Runs)),
-		st.Resumable, st.LastJump, st.Copy, st.Closed, closedBy, []byte(st.streamSeq), inputs, st.Gen)
+		st.Resumable, st.LastJump, st.Copy, st.Closed, closedBy, []byte(st.streamSeq), inputs, waiting, st.Gen)
 	return nil
 }

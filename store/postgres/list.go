@@ -79,8 +79,11 @@ func listQuery(f *tapedeck.Filter) (string, []any, error) {
 	if f.OpenRun {
 		where = append(where, "s.open_runs > 0")
 	}
-	if f.Waiting {
+	if f.Inputs {
 		where = append(where, "s.inputs IS NOT NULL")
+	}
+	if f.Status == tapedeck.StatusWaiting {
+		where = append(where, "s.waiting IS NOT NULL") // true for each of them, so that the index is used
 	}
 	if f.Closed {
 		where = append(where, "s.closed")

@@ -12,7 +12,7 @@ import (
 // sessionColumns are the columns that scanSession reads, in its order.
 const sessionColumns = `s.gen, s.id, s.kind, s.created, s.title, s.owner, s.agent, s.labels, s.status, s.runs,
 	s.closed, s.closed_by, s.parent, s.fork_at, s.forks, s.deleted, s.content_type, s.origin, s.ttl, s.expires,
-	s.touched, s.stream_seq, h.head, h.updated, s.resumable, s.last_jump, s.copy, s.inputs`
+	s.touched, s.stream_seq, h.head, h.updated, s.resumable, s.last_jump, s.copy, s.inputs, s.waiting`
 
 const (
 	sqlSessions = `SELECT ` + sessionColumns + ` FROM sessions s JOIN heads h ON h.session = s.gen WHERE s.id = ANY($1::text[])`
@@ -71,12 +71,12 @@ func load(ask asker, ids ...string) ([]loaded, error) {
 func scanSession(v *view, r pgx.Rows) (streamSeq string, err error) {
 	var created, updated int64
 	var deleted, expires *int64
-	var labels, runs, closedBy, inputs *string
+	var labels, runs, closedBy, inputs, waiting *string
 	var seq []byte
 	s := &v.Session
 	err = r.Scan(&s.Gen, &s.ID, &s.Kind, &created, &s.Title, &s.Owner, &s.Agent, &labels, &s.Status, &runs,
 		&s.Closed, &closedBy, &s.Parent, &s.ForkedAt, &v.forks, &deleted, &s.ContentType, &s.Origin, (*int64)(&s.TTL), &expires,
-		&v.touched, &seq, &s.Head, &updated, &s.Resumable, &s.LastJump, &s.Copy, &inputs)
+		&v.touched, &seq, &s.Head, &updated, &s.Resumable, &s.LastJump, &s.Copy, &inputs, &waiting)
 	if err != nil {
 		return "", err
 	}
@@ -90,7 +90,7 @@ func scanSession(v *view, r pgx.Rows) (streamSeq string, err error) {
 	for _, m := range [...]struct {
 		column *string
 		into   any
-	}{{labels, &s.Labels}, {runs, &s.Runs}, {closedBy, &s.ClosedBy}, {inputs, &s.Inputs}} {
+	}{{labels, &s.Labels}, {runs, &s.Runs}, {closedBy, &s.ClosedBy}, {inputs, &s.Inputs}, {waiting, &s.Waiting}} {
 		if m.column == nil {
 			continue
 		}

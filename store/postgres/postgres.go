@@ -184,7 +184,7 @@ func (s *Store) Close() error {
 	if s.closed.Swap(true) {
 		return nil
 	}
-	s.writer.queue.close()
+	s.writer.queue.Close()
 	<-s.writer.ended
 	err := s.writer.finish()
 	s.stop()

@@ -24,8 +24,8 @@ func (w *writer) prefetch(group []*request) error {
 	}
 	var ids []string
 	for _, r := range group {
-		n, ok := r.task.(naming)
-		if !ok || r.left {
+		n, ok := r.Task.(naming)
+		if !ok || r.Left {
 			continue
 		}
 		for _, id := range n.names() {

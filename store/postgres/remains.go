@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/group"
 	"github.com/tapedeck/tapedeck/store"
 )
 
@@ -129,7 +130,7 @@ func (s *Store) resumeErasures(ctx context.Context) {
 	if !s.remains.unclean {
 		return
 	}
-	drop := func(ctx context.Context) error { return s.writer.submit(ctx, dropViews{}, bigSize) }
+	drop := func(ctx context.Context) error { return s.writer.submit(ctx, dropViews{}, group.BigSize) }
 	if err := drop(ctx); err != nil {
 		s.remains.owe(&erasing{}, debt{forget: drop})
 		s.retryErasures(err)

@@ -80,7 +80,7 @@ func (w *writer) start() error {
 	}
 	w.gen, w.storedGen = facts["gen"], facts["gen"]
 	s.remains.unclean, s.remains.through = facts["erased"] > facts["cleaned"], facts["erased"]
-	if err := w.write([]*request{{task: beginning{clean: facts["clean"] != 0}}}); err != nil {
+	if err := w.write([]*request{{Task: beginning{clean: facts["clean"] != 0}}}); err != nil {
 		return s.refusal(err)
 	}
 	due, err := w.integer(sqlNextDue)
@@ -117,7 +117,7 @@ func (w *writer) finish() error {
 	if w.store.lost.Load() != nil {
 		return nil
 	}
-	if err := w.write([]*request{{task: ending{}}}); err != nil {
+	if err := w.write([]*request{{Task: ending{}}}); err != nil {
 		w.store.options.Logger.Warn("the store could not be closed cleanly; every TTL restarts at the next start", "error", err)
 	}
 	return nil

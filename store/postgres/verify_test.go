@@ -22,7 +22,7 @@ func TestVerify(t *testing.T) {
 		"a wrong offset":       {`UPDATE events SET event = convert_to(replace(convert_from(event, 'UTF8'), '"offset":1', '"offset":9'), 'UTF8')`, `says that it is at 9`},
 		"no JSON":              {`UPDATE events SET event = 'x' WHERE "offset" = 1`, `session "a"`},
 		"no head":              {`DELETE FROM heads WHERE session = (SELECT gen FROM sessions WHERE id = 'a')`, `has no head`},
-		"another title":        {`UPDATE sessions SET title = 'x' WHERE id = 'a'`, `the catalogue does not agree with the events`},
+		"another title":        {`UPDATE sessions SET title = 'x' WHERE id = 'a'`, `the catalogue does not agree with the events of session "a": title is "x", but "" by the events`},
 		"a wrong fork":         {`UPDATE lineage SET to_offset = 9`, `inherits offsets 0 to 9 of a session that does not have them`},
 		"a wrong fork point":   {`UPDATE sessions SET fork_at = 1 WHERE id = 'b'`, `was forked at offset 1`},
 		"no parent":            {`UPDATE sessions SET parent = 'x' WHERE id = 'b'`, `which is not stored`},

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/group"
 )
 
 // A writer changes the database. Its goroutine takes the requests of all callers,
@@ -18,7 +19,7 @@ import (
 // and answers the callers.
 type writer struct {
 	store *Store
-	queue *queue
+	queue *group.Queue[task]
 
 	conn      *pgx.Conn // nil after a failure, because its state is unknown then
 	connected bool      // there was a connection before
@@ -52,23 +53,23 @@ type writer struct {
 }
 
 func newWriter(s *Store) *writer {
-	return &writer{store: s, queue: newQueue(), cache: newCache(s.options.HotSessions), ended: make(chan struct{}), deleted: map[string]bool{}, absent: map[string]bool{}}
+	return &writer{store: s, queue: group.New[task](), cache: newCache(s.options.HotSessions), ended: make(chan struct{}), deleted: map[string]bool{}, absent: map[string]bool{}}
 }
 
 // run writes until the queue is closed and empty.
 func (w *writer) run() {
 	defer close(w.ended)
 	for {
-		group, more := w.queue.nextGroup()
+		group, more := w.queue.Next()
 		switch {
 		case len(group) > 0:
 			w.handle(group)
 			w.purge.after(w)
-			w.queue.gather(len(group))
+			w.queue.Gather(len(group))
 		case !more:
 			return
 		case !w.purge.step(w):
-			<-w.queue.wake
+			<-w.queue.Wake
 		}
 	}
 }
@@ -81,7 +82,7 @@ func (w *writer) handle(group []*request) {
 	case err == nil:
 	case len(group) == 1 || environmental(err) || errors.Is(err, errSeam) || w.store.lost.Load() != nil:
 		for _, r := range group {
-			r.err = w.store.refusal(err)
+			r.Err = w.store.refusal(err)
 		}
 	default:
 		for _, r := range group {
@@ -90,7 +91,7 @@ func (w *writer) handle(group []*request) {
 		return
 	}
 	for _, r := range group {
-		close(r.done)
+		close(r.Done)
 	}
 }
 
@@ -188,12 +189,12 @@ func (w *writer) do(group []*request) error {
 		return err
 	}
 	for _, r := range group {
-		if r.left {
+		if r.Left {
 			continue
 		}
 		var broken *dbError
-		if r.err = r.do(w); errors.As(r.err, &broken) {
-			return r.err
+		if r.Err = r.Task.do(w); errors.As(r.Err, &broken) {
+			return r.Err
 		}
 	}
 	return w.flush()

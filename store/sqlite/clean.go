@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/group"
 )
 
 // SQLite moves rows between pages when other rows are deleted or become smaller.
@@ -63,9 +64,9 @@ func (s *Store) clean(ctx context.Context, number int64) error {
 	}
 	t := &cleaning{next: 1, through: through}
 	for !t.done {
-		// bigSize gives it the writer for itself. It needs that, because it opens
+		// [group.BigSize] gives it the writer for itself. It needs that, because it opens
 		// a transaction on another connection.
-		if err := s.writer.submit(ctx, t, bigSize); err != nil {
+		if err := s.writer.submit(ctx, t, group.BigSize); err != nil {
 			return err
 		}
 	}
@@ -83,7 +84,7 @@ func (s *Store) purgeAll(ctx context.Context) error {
 		}, sqlPurges)
 	})
 	for t := (&clearance{gens: gens}); err == nil && len(t.gens) > 0; {
-		if err = s.writer.submit(ctx, t, bigSize); err == nil {
+		if err = s.writer.submit(ctx, t, group.BigSize); err == nil {
 			t.gens = t.left
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/group"
 	"github.com/tapedeck/tapedeck/store"
 )
 
@@ -28,8 +29,8 @@ func (s *Store) Erase(ctx context.Context, e tapedeck.Erasure) (tapedeck.Erased,
 	}
 	e.Events = events
 	t := &erasing{Erasure: e, drafts: drafts, now: now}
-	// With bigSize it has a transaction of its own.
-	if err := s.writer.submit(ctx, t, bigSize); err != nil {
+	// With [group.BigSize] it has a transaction of its own.
+	if err := s.writer.submit(ctx, t, group.BigSize); err != nil {
 		s.remains.done(t)
 		return tapedeck.Erased{}, err
 	}

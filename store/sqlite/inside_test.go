@@ -19,7 +19,7 @@ import (
 func TestMigrationNames(t *testing.T) {
 	// A released migration must keep its name and its text. Migrations of other
 	// databases have the same names.
-	want := []string{"migration/0001_log.sql", "migration/0002_subscriptions.sql", "migration/0003_push_configs.sql", "migration/0004_workflows.sql", "migration/0005_inputs.sql"}
+	want := []string{"migration/0001_log.sql", "migration/0002_subscriptions.sql", "migration/0003_push_configs.sql", "migration/0004_workflows.sql", "migration/0005_inputs.sql", "migration/0006_waiting.sql"}
 	got, err := fs.Glob(migrations, "migration/*")
 	if err != nil {
 		t.Fatal(err)
@@ -115,43 +115,6 @@ func TestReadersCannotWrite(t *testing.T) {
 	}
 	if n, err := s.writer.conn.number("SELECT count(*) FROM facts"); err != nil || n != 3 {
 		t.Errorf("%d facts are left (%v)", n, err)
-	}
-}
-
-func TestQueueTakesTurns(t *testing.T) {
-	q := newQueue()
-	push := func(sizes ...int) {
-		for _, n := range sizes {
-			q.push(&request{size: n})
-		}
-	}
-	take := func() []int {
-		group, _ := q.nextGroup()
-		var sizes []int
-		for _, r := range group {
-			sizes = append(sizes, r.size)
-		}
-		return sizes
-	}
-	const big, half = bigSize, bigSize / 2
-	push(1, big, 2, big+1, 3)
-	var got [][]int
-	got = append(got, take())
-	push(4, half, half, 5)
-	for range 6 {
-		got = append(got, take())
-	}
-	want := [][]int{{1, 2, 3}, {big}, {4, half, half}, {big + 1}, {5}, nil, nil}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("(-want +got)\n%s", d)
-	}
-	if _, more := q.nextGroup(); !more {
-		t.Error("the queue ended while it was open")
-	}
-	q.close()
-	open, _ := q.push(&request{})
-	if _, more := q.nextGroup(); more || open {
-		t.Error("the queue is not closed")
 	}
 }
 

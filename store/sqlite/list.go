@@ -44,7 +44,7 @@ func listQuery(f *tapedeck.Filter) (string, []driver.Value, error) {
 		where, args = append(where, condition), append(args, arg)
 	}
 	// The plus keeps SQLite from using the index of kind: another one is better.
-	if f.Owner != "" || f.Parent != "" || f.OpenRun || f.Waiting {
+	if f.Owner != "" || f.Parent != "" || f.OpenRun || f.Inputs || f.Status == tapedeck.StatusWaiting {
 		and("+s.kind = ?", string(kind))
 	} else {
 		and("s.kind = ?", string(kind))
@@ -65,8 +65,11 @@ func listQuery(f *tapedeck.Filter) (string, []driver.Value, error) {
 	if f.OpenRun {
 		where = append(where, "s.open_runs > 0")
 	}
-	if f.Waiting {
+	if f.Inputs {
 		where = append(where, "s.inputs IS NOT NULL")
+	}
+	if f.Status == tapedeck.StatusWaiting {
+		where = append(where, "s.waiting IS NOT NULL") // true for each of them, so that the index is used
 	}
 	if f.Closed {
 		where = append(where, "s.closed = 1")

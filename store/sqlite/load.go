@@ -11,7 +11,7 @@ import (
 // sessionColumns are the columns that scanSession reads, in its order.
 const sessionColumns = `s.gen, s.id, s.kind, s.created, s.title, s.owner, s.agent, s.labels, s.status, s.runs,
 	s.closed, s.closed_by, s.parent, s.fork_at, s.forks, s.deleted, s.content_type, s.origin, s.ttl, s.expires,
-	s.touched, s.stream_seq, h.head, h.updated, s.resumable, s.last_jump, s.copy, s.inputs`
+	s.touched, s.stream_seq, h.head, h.updated, s.resumable, s.last_jump, s.copy, s.inputs, s.waiting`
 
 const (
 	sqlSession = `SELECT ` + sessionColumns + ` FROM sessions s JOIN heads h ON h.session = s.gen WHERE s.id = ?`
@@ -50,7 +50,7 @@ func scanSession(v *view, row []driver.Value) error {
 	for _, m := range [...]struct {
 		column driver.Value
 		into   any
-	}{{row[7], &v.Labels}, {row[9], &v.Runs}, {row[11], &v.ClosedBy}, {row[27], &v.Inputs}} {
+	}{{row[7], &v.Labels}, {row[9], &v.Runs}, {row[11], &v.ClosedBy}, {row[27], &v.Inputs}, {row[28], &v.Waiting}} {
 		if m.column == nil {
 			continue
 		}

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/group"
 	"github.com/tapedeck/tapedeck/store"
 )
 
@@ -128,7 +129,7 @@ func (s *Store) resumeCleaning(ctx context.Context) {
 	if err != nil || s.unclean == 0 {
 		return // other reads will report the error
 	}
-	drop := func(ctx context.Context) error { return s.writer.submit(ctx, dropViews{}, bigSize) }
+	drop := func(ctx context.Context) error { return s.writer.submit(ctx, dropViews{}, group.BigSize) }
 	if err = drop(ctx); err != nil {
 		s.remains.owe(&erasing{}, debt{forget: drop})
 		s.retryCleaning(err)

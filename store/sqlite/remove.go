@@ -176,7 +176,7 @@ func (p *purge) step(w *writer) bool {
 	}
 	p.groups = 0
 	t := &purging{gen: p.gens[0]}
-	switch err := w.write([]*request{{task: t}}); {
+	switch err := w.write([]*request{{Task: t}}); {
 	case err != nil:
 		p.failed = true
 		w.store.options.Logger.Warn("the events of a deleted session could not be removed yet", "error", err)

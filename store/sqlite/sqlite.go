@@ -155,7 +155,7 @@ func (s *Store) Close() error {
 	_ = s.checkPlace() // so that release knows whether the folder is lost
 	s.stop()
 	<-s.reaped
-	s.writer.queue.close()
+	s.writer.queue.Close()
 	<-s.writer.ended
 	err := s.writer.finish()
 	s.release()

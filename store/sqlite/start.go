@@ -1,9 +1,13 @@
 package sqlite
 
-import "database/sql/driver"
+import (
+	"database/sql/driver"
+
+	"github.com/tapedeck/tapedeck/internal/group"
+)
 
 func newWriter(s *Store) *writer {
-	return &writer{store: s, queue: newQueue(), cache: newCache(s.options.HotSessions), ended: make(chan struct{}), maxLog: maxLog, maxFresh: maxFresh}
+	return &writer{store: s, queue: group.New[task](), cache: newCache(s.options.HotSessions), ended: make(chan struct{}), maxLog: maxLog, maxFresh: maxFresh}
 }
 
 const (
@@ -77,7 +81,7 @@ func (w *writer) markInUse() error {
 func (w *writer) finish() error {
 	w.writing.Lock()
 	defer w.writing.Unlock()
-	err := w.write([]*request{{task: ending{}}})
+	err := w.write([]*request{{Task: ending{}}})
 	switch {
 	case err == nil:
 		return nil

@@ -92,7 +92,7 @@ func (st *state) remember(id string, a store.ProducerState) {
 func sameEntry(a, b *view) bool {
 	return a.Title == b.Title && a.Owner == b.Owner && a.Agent == b.Agent && a.Status == b.Status &&
 		a.Closed == b.Closed && slices.Equal(a.Runs, b.Runs) && (a.Runs == nil) == (b.Runs == nil) &&
-		slices.Equal(a.Inputs, b.Inputs) &&
+		slices.Equal(a.Inputs, b.Inputs) && slices.Equal(a.Waiting, b.Waiting) &&
 		maps.Equal(a.Labels, b.Labels) && (a.Labels == nil) == (b.Labels == nil) &&
 		a.LastJump == b.LastJump && a.Copy == b.Copy && sameFlag(a.Resumable, b.Resumable)
 }

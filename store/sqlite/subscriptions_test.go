@@ -8,7 +8,7 @@ import (
 )
 
 // TestFolderWithoutSubscriptions opens a folder of a Tapedeck that had no subscriptions,
-// no push notification configs and no inputs.
+// no push notification configs, no inputs and no questions in its catalogue.
 func TestFolderWithoutSubscriptions(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, sqlite.Options{})
@@ -16,7 +16,7 @@ func TestFolderWithoutSubscriptions(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for _, statement := range []string{"DROP INDEX sessions_waiting", "ALTER TABLE sessions DROP COLUMN inputs", "DROP TABLE subscriptions", "DROP TABLE acks", "DROP TABLE push_configs", "DROP TABLE workflows", "DELETE FROM migrations WHERE version_id > 1"} {
+	for _, statement := range []string{"DROP INDEX sessions_asking", "ALTER TABLE sessions DROP COLUMN waiting", "DROP INDEX sessions_waiting", "ALTER TABLE sessions DROP COLUMN inputs", "DROP TABLE subscriptions", "DROP TABLE acks", "DROP TABLE push_configs", "DROP TABLE workflows", "DELETE FROM migrations WHERE version_id > 1"} {
 		tamper(t, filepath.Join(dir, "tapedeck.db"), statement)
 	}
 	s = open(t, dir, sqlite.Options{})

@@ -3,8 +3,10 @@ package sqlite
 import (
 	"database/sql/driver"
 	"errors"
+	"strings"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/store"
 )
 
 // A recordCheck checks the records of one session.
@@ -92,16 +94,9 @@ func (c *recordCheck) row(row []driver.Value) error {
 // compare compares the catalogue's entry with the fold of the events.
 func (c *recordCheck) compare() {
 	s, f := c.session, &c.fold
-	f.Closed = s.Closed // no event sets it
-	if len(s.Runs) == 0 && len(f.Runs) == 0 {
-		f.Runs = s.Runs
-	}
-	if len(s.Labels) == 0 && len(f.Labels) == 0 {
-		f.Labels = s.Labels
-	}
-	switch {
-	case !sameEntry(s, f):
-		c.problem("the catalogue does not agree with the events of session %q (title, owner, agent, labels, status, runs, inputs or rewinds)", s.ID)
+	switch differ := store.EntryDifferences(&s.Session, &f.Session); {
+	case len(differ) > 0:
+		c.problem("the catalogue does not agree with the events of session %q: %s", s.ID, strings.Join(differ, "; "))
 	case !s.Updated.Equal(f.Updated):
 		c.problem("the catalogue has session %q updated at %v, its events at %v", s.ID, s.Updated, f.Updated)
 	}

@@ -14,7 +14,7 @@ const maxLog = 256 << 20
 func (w *writer) tendLog(group []*request) {
 	bytes := 0
 	for _, r := range group {
-		bytes += r.size
+		bytes += r.Size
 	}
 	w.limitLog(bytes)
 	w.checkpoint(bytes)

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/group"
 )
 
 // A writer changes the database. It takes the requests of all callers, decides
@@ -15,7 +16,7 @@ import (
 // the callers. The goroutine that holds writing does this: that of run, or a caller.
 type writer struct {
 	store *Store
-	queue *queue
+	queue *group.Queue[task]
 
 	crowd atomic.Int32 // while above 0, callers leave the writing to run; see count
 
@@ -59,18 +60,18 @@ func (w *writer) run() {
 	w.writing.Lock()
 	defer w.writing.Unlock()
 	for {
-		group, more := w.queue.nextGroup()
+		group, more := w.queue.Next()
 		switch {
 		case len(group) > 0:
 			w.handle(group)
 			w.purge.after(w)
 			w.tendLog(group)
-			w.queue.gather(len(group)) // with the lock held, so that no caller writes alone meanwhile
+			w.queue.Gather(len(group)) // with the lock held, so that no caller writes alone meanwhile
 		case !more:
 			return
 		case !w.purge.step(w):
 			w.writing.Unlock()
-			<-w.queue.wake
+			<-w.queue.Wake
 			w.writing.Lock()
 		default:
 			w.checkpoint(0)
@@ -85,15 +86,15 @@ func (w *writer) writeAlone() bool {
 		return false
 	}
 	defer crashOnPanic()
-	group, _ := w.queue.nextGroup()
+	group, _ := w.queue.Next()
 	if len(group) > 0 { // otherwise run has taken it
 		w.handle(group)
 		w.tendLog(group)
 	}
-	rest := w.queue.waiting() || w.purge.pending()
+	rest := w.queue.Len() > 0 || w.purge.pending()
 	w.writing.Unlock()
 	if rest {
-		w.queue.signal()
+		w.queue.Signal()
 	}
 	return true
 }
@@ -117,7 +118,7 @@ func (w *writer) handle(group []*request) {
 	case err == nil:
 	case len(group) == 1 || environmental(err) || errors.Is(err, errCommit) || w.store.lost.Load() != nil:
 		for _, r := range group {
-			r.err = w.store.refusal(err)
+			r.Err = w.store.refusal(err)
 		}
 	default:
 		for _, r := range group {
@@ -127,7 +128,7 @@ func (w *writer) handle(group []*request) {
 	}
 	w.count(len(group))
 	for _, r := range group {
-		close(r.done)
+		close(r.Done)
 	}
 }
 
@@ -213,12 +214,12 @@ func (w *writer) do(group []*request) error {
 	w.since = w.pos
 	w.due = w.store.deadlines.due.Load()
 	for _, r := range group {
-		if r.left {
+		if r.Left {
 			continue
 		}
 		var broken *dbError
-		if r.err = r.do(w); errors.As(r.err, &broken) {
-			return r.err
+		if r.Err = r.Task.do(w); errors.As(r.Err, &broken) {
+			return r.Err
 		}
 	}
 	return w.flush()
@@ -373,7 +374,7 @@ func (w *writer) flush() error {
 const (
 	sqlHead  = `UPDATE heads SET head = ?, updated = ? WHERE session = ?`
 	sqlEntry = `UPDATE sessions SET title = ?, owner = ?, agent = ?, labels = ?, status = ?, runs = ?, open_runs = ?,
-	resumable = ?, last_jump = ?, copy = ?, inputs = ?, closed = ?, closed_by = ?, stream_seq = ? WHERE gen = ?`
+	resumable = ?, last_jump = ?, copy = ?, inputs = ?, waiting = ?, closed = ?, closed_by = ?, stream_seq = ? WHERE gen = ?`
 )
 
 func (w *writer) writeEntry(st *state) error {
@@ -381,9 +382,10 @@ func (w *writer) writeEntry(st *state) error {
 	runs, err2 := object(st.Runs, st.Runs == nil)
 	closedBy, err3 := object(st.ClosedBy, st.ClosedBy == nil)
 	inputs, err4 := object(st.Inputs, st.Inputs == nil)
-	if err := errors.Join(err1, err2, err3, err4); err != nil {
+	waiting, err5 := object(st.Waiting, st.Waiting == nil)
+	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
 		return err
 	}
 	return w.conn.exec(sqlEntry, st.Title, st.Owner, st.Agent, labels, string(st.Status), runs, int64(len(st.Runs)),
-		optionalFlag(st.Resumable), st.LastJump, flag(st.Copy), inputs, flag(st.Closed), closedBy, []byte(st.streamSeq), st.Gen)
+		optionalFlag(st.Resumable), st.LastJump, flag(st.Copy), inputs, waiting, flag(st.Closed), closedBy, []byte(st.streamSeq), st.Gen)
 }

@@ -11,7 +11,7 @@ import (
 
 var modelIDs = []string{"a", "b", "c", "stream/a", "stream/b"}
 
-var modelStatuses = []tapedeck.Status{"", "", "", tapedeck.StatusIdle, tapedeck.StatusRunning, tapedeck.StatusComplete}
+var modelStatuses = []tapedeck.Status{"", "", "", tapedeck.StatusIdle, tapedeck.StatusRunning, tapedeck.StatusWaiting, tapedeck.StatusComplete}
 
 func drawID(r *rapid.T) string { return rapid.SampledFrom(modelIDs).Draw(r, "id") }
 
@@ -30,11 +30,12 @@ func (m *machine) drawRecords(r *rapid.T, id string, most int) (events []tapedec
 			continue
 		}
 		e := tapedeck.Event{Time: m.now(), Type: rapid.SampledFrom([]string{
-			"CUSTOM", "RUN_STARTED", "RUN_FINISHED", "RUN_ERROR", tapedeck.SessionRenamed,
+			"CUSTOM", "RUN_STARTED", "RUN_FINISHED", "RUN_ERROR", tapedeck.SessionRenamed, tapedeck.PermissionRequested, tapedeck.PermissionAnswered,
 		}).Draw(r, "type")}
 		e.Channel = tapedeck.ChannelOf(e.Type)
 		e.Invocation = rapid.SampledFrom([]string{"i1", "i2"}).Draw(r, "invocation")
-		e.Data = []byte(`{"title":"` + text + `"}`)
+		id := rapid.SampledFrom([]string{"q1", "q2", ""}).Draw(r, "question")
+		e.Data = []byte(`{"title":"` + text + `","id":"` + id + `","message":"` + text + `"}`)
 		events = append(events, e)
 	}
 	return events, chunks

@@ -67,15 +67,16 @@ func testList(t *testing.T, open opener) {
 		create("d", fromHead("a")), create("e", from("a", 0)), create("f", fromHead("d")),
 		lists(tapedeck.Filter{Parent: "a"}, "e", "d"), lists(tapedeck.Filter{Parent: "d"}, "f"), lists(tapedeck.Filter{Parent: "b"}),
 		lists(tapedeck.Filter{Owner: "ada' OR '1'='1"}))
-	play(t, open, "inputs that wait", create("a"), create("b"), create("c"), lists(tapedeck.Filter{Waiting: true}),
+	play(t, open, "inputs that wait", create("a"), create("b"), create("c"), lists(tapedeck.Filter{Inputs: true}),
 		input("a", "input.queued", `{"id":"i","when":"steer"}`), input("a", "input.queued", `{"id":"j"}`),
 		input("a", "input.queued", `{"id":"j"}`), input("b", "input.queued", `{"id":"k","before":"i"}`),
 		input("a", "input.queued", `{"id":"k","before":"i"}`), input("a", "input.moved", `{"id":"i"}`), input("a", "input.moved", `{"id":"z"}`),
-		lists(tapedeck.Filter{Waiting: true}, "b", "a"), lists(tapedeck.Filter{Waiting: true, OpenRun: true}),
+		lists(tapedeck.Filter{Inputs: true}, "b", "a"), lists(tapedeck.Filter{Inputs: true, OpenRun: true}),
 		looks("a", "has k, j and i", waitingInputs("k", "j", "i")), create("f", fromHead("a")), looks("f", "has none", waitingInputs()),
 		input("a", "input.started", `{"id":"k"}`), input("a", "input.steered", `{"id":"i"}`), looks("a", "has j", waitingInputs("j")),
-		input("b", "input.withdrawn", `{"id":"k"}`), lists(tapedeck.Filter{Waiting: true}, "a"),
-		input("a", "input.withdrawn", `{"id":"j"}`), looks("a", "has none", waitingInputs()), lists(tapedeck.Filter{Waiting: true}))
+		input("b", "input.withdrawn", `{"id":"k"}`), lists(tapedeck.Filter{Inputs: true}, "a"),
+		input("a", "input.withdrawn", `{"id":"j"}`), looks("a", "has none", waitingInputs()), lists(tapedeck.Filter{Inputs: true}))
+	testWaiting(t, open)
 	play(t, open, "closed", create("a", closed()), create("b"), create("c", closed()),
 		lists(tapedeck.Filter{Closed: true}, "c", "a"), lists(tapedeck.Filter{Closed: true, Status: tapedeck.StatusIdle}, "c", "a"),
 		lists(tapedeck.Filter{Closed: true, Status: tapedeck.StatusComplete}))
@@ -92,6 +93,42 @@ func testList(t *testing.T, open opener) {
 		lists(tapedeck.Filter{Kind: tapedeck.KindStream, Query: "logs/"}, "stream/Logs/a"))
 	testCursors(t, open)
 	t.Run("times", func(t *testing.T) { testTimes(t, start(t, open)) })
+}
+
+// testWaiting checks that the catalogue knows which sessions wait for a person, and for
+// which questions. The model has the same fold, and the machine compares the rest.
+func testWaiting(t *testing.T, open opener) {
+	waiting := tapedeck.Filter{Status: tapedeck.StatusWaiting}
+	ask := func(session, id string) step {
+		return input(session, "permission.requested", fmt.Sprintf(`{"id":%q,"message":"May I?\u0000","action":{"tool":"Bash"}}`, id))
+	}
+	play(t, open, "questions", createdWith("a", "Alpha", "ada", "coder"), createdWith("b", "Beta", "bob", "coder"), create("c"), lists(waiting),
+		ask("a", "p"), lists(waiting), runs("a", "RUN_STARTED", "i"), runs("b", "RUN_STARTED", "j"), ask("a", "p"), ask("a", "q"), ask("b", "r"),
+		looks("a", "asks p and q", asks("p", "q")), lists(waiting, "b", "a"), lists(tapedeck.Filter{Status: tapedeck.StatusRunning}),
+		lists(tapedeck.Filter{Status: tapedeck.StatusWaiting, Owner: "bob"}, "b"), lists(tapedeck.Filter{OpenRun: true}, "b", "a"), pagesOf(tapedeck.Filter{Status: tapedeck.StatusWaiting, Limit: 1}, 1, 1),
+		create("f", fromHead("a")), looks("f", "asks nothing", asks()),
+		reopen(), looks("a", "asks p and q", asks("p", "q")), looks("a", "has their words", func(s tapedeck.Session) bool {
+			q := s.Waiting[0]
+			return q.Message == "May I?\x00" && q.Tool == "Bash" && q.Offset == 3 && q.Invocation == "i" && !q.Asked.IsZero()
+		}),
+		input("a", "permission.answered", `{"id":"p","option":"yes"}`), looks("a", "asks q", asks("q")), lists(waiting, "b", "a"),
+		runs("b", "RUN_FINISHED", "j"), looks("b", "asks nothing", asks()), lists(waiting, "a"),
+		input("a", "permission.answered", `{"id":"q"}`), looks("a", "asks nothing", asks()), lists(waiting), lists(tapedeck.Filter{Status: tapedeck.StatusRunning}, "a"))
+	play(t, open, "an erased question", create("a"), runs("a", "RUN_STARTED", "i"), ask("a", "p"), erase("a", 1, 2), looks("a", "asks p without its words", func(s tapedeck.Session) bool {
+		return asks("p")(s) && s.Waiting[0].Message+s.Waiting[0].Tool == ""
+	}))
+}
+
+// asks reports whether a session waits for the answers to these questions, and to no
+// others.
+func asks(ids ...string) func(tapedeck.Session) bool {
+	return func(s tapedeck.Session) bool {
+		var got []string
+		for _, q := range s.Waiting {
+			got = append(got, q.ID)
+		}
+		return slices.Equal(got, ids) && (s.Status == tapedeck.StatusWaiting) == (len(ids) > 0)
+	}
 }
 
 // input appends an event of an input.

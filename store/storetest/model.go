@@ -339,7 +339,7 @@ func (m *model) list(f tapedeck.Filter) []tapedeck.Session {
 	for _, e := range slices.Backward(m.entries) {
 		text := strings.ToLower(e.s.Title + "\n" + e.s.ID)
 		if !e.deleted && e.s.Kind == f.Kind && (strings.Contains(text, strings.ToLower(f.Query)) || slices.Contains(f.MatchIDs, e.s.ID)) &&
-			(f.Status == "" || f.Status == e.s.Status) && (!f.OpenRun || len(e.s.Runs) > 0) && (!f.Waiting || len(e.s.Inputs) > 0) && (!f.Closed || e.s.Closed) && store.HasLabels(&e.s, &f) &&
+			(f.Status == "" || f.Status == e.s.Status) && (!f.OpenRun || len(e.s.Runs) > 0) && (!f.Inputs || len(e.s.Inputs) > 0) && (!f.Closed || e.s.Closed) && store.HasLabels(&e.s, &f) &&
 			(f.Parent == "" || f.Parent == e.s.Parent) &&
 			(f.From.IsZero() || !f.From.After(e.s.Created)) && (f.To.IsZero() || f.To.After(e.s.Created)) {
 			out = append(out, e.s)

@@ -89,6 +89,7 @@ func Run(t *testing.T, open func(testing.TB) Store) {
 		{"concurrency", testConcurrency},
 		{"races", testRaces},
 		{"model", testModel},
+		{"entries", testEntries},
 	} {
 		t.Run(area.name, func(t *testing.T) { area.run(t, open) })
 	}

@@ -28,7 +28,7 @@ var duration = flag.Duration("stress.duration", 5*time.Second, "how long the tes
 // sessions. No verb may stall, or fail with internal or unavailable. Afterwards the
 // server must stop with exit code 0, and verify must find no damage.
 func TestAllVerbsAtOnce(t *testing.T) {
-	data := t.TempDir()
+	data := keptOnFailure(t)
 	w := &world{t: t, data: data, server: testserver.Start(t, data), verbs: allVerbs()}
 	ctx, cancel := context.WithTimeout(t.Context(), *duration)
 	defer cancel()
@@ -53,6 +53,23 @@ func TestAllVerbsAtOnce(t *testing.T) {
 	if out, err := exec.CommandContext(t.Context(), testserver.Binary(t), "verify", "--data", data).CombinedOutput(); err != nil {
 		t.Errorf("verify: %v\n%s", err, out)
 	}
+}
+
+// keptOnFailure returns a new folder. If the test fails it stays, so that one can look at
+// what verify complains about: a fault that needs many rounds does not come back soon.
+func keptOnFailure(t *testing.T) string {
+	dir, err := os.MkdirTemp("", "tapedeck-stress-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the data is kept in %s", dir)
+		} else if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return filepath.Join(dir, "data")
 }
 
 // A verb is called repeatedly by one or more workers.

@@ -66,6 +66,16 @@ class OpenRun(TypedDict):
     parent: NotRequired[str]
 
 
+class OpenQuestion(TypedDict):
+    id: str
+    thread: str
+    invocation: str
+    offset: int
+    asked_at: str
+    tool: NotRequired[str]
+    message: NotRequired[str]
+
+
 class SessionInfo(TypedDict):
     id: str
     kind: str
@@ -79,6 +89,7 @@ class SessionInfo(TypedDict):
     status: NotRequired[str]
     runs: NotRequired[list[OpenRun]]
     inputs: NotRequired[list[WaitingInput]]
+    waiting: NotRequired[list[OpenQuestion]]
     resumable: NotRequired[bool]
     closed: NotRequired[bool]
     parent: NotRequired[str]

@@ -28,6 +28,11 @@ export interface AppendOptions extends CallOptions {
   producer?: Producer | undefined;
 }
 
+export interface AnswerOptions extends CallOptions {
+  /** The values of the form, by the ids of its fields. */
+  input?: wire.JsonObject | undefined;
+}
+
 export interface SessionsQuery {
   status?: string | undefined;
   agent?: string | undefined;
@@ -125,11 +130,20 @@ export function createApi(http: Http) {
     append: (id: string, events: wire.NewEvent | wire.NewEvent[], o: AppendOptions = {}) =>
       post<wire.Appended>(sessionPath(id, "events"), events, { signal: o.signal, headers: conditions(o) }),
     /** Answers a permission request. Without an option, the request is cancelled. */
-    answer: (id: string, to: AskedPermission, option?: string, o?: CallOptions): Promise<unknown> =>
+    answer: (
+      id: string,
+      to: AskedPermission,
+      option?: string,
+      { input, ...o }: AnswerOptions = {},
+    ): Promise<unknown> =>
       option
         ? post<wire.Answered>(
             `${sessionPath(id, "permissions")}/${encodeURIComponent(to.id)}`,
-            { option, ...(to.offset === undefined ? {} : { offset: to.offset }) } satisfies wire.Answer,
+            {
+              option,
+              ...(input ? { input } : {}),
+              ...(to.offset === undefined ? {} : { offset: to.offset }),
+            } satisfies wire.Answer,
             o,
           )
         : api.append(
@@ -142,6 +156,19 @@ export function createApi(http: Http) {
             },
             o,
           ),
+
+    workflows: async (o?: CallOptions) => (await get<wire.Workflows>("/workflows", o)).workflows,
+    /** A stored workflow; without a version, the current one. */
+    workflow: (name: string, version?: string, o?: CallOptions) =>
+      get<wire.Diagram>(workflowPath(name) + query({ version }), o),
+    putWorkflow: (name: string, bpmn: string, o?: CallOptions) =>
+      http.put<wire.Diagram>("PUT", workflowPath(name), { bpmn } satisfies wire.NewWorkflow, o),
+    removeWorkflow: (name: string, o?: CallOptions) => http.put<void>("DELETE", workflowPath(name), undefined, o),
+    checkWorkflow: (body: wire.CheckWorkflow, o?: CallOptions) => post<wire.Diagram>("/workflows/check", body, o),
+    runWorkflow: (body: wire.RunWorkflow, o?: CallOptions) => post<wire.Started>("/workflows/run", body, o),
+    /** Sends a message to the workflow that runs in a session. */
+    message: (id: string, body: wire.SendMessage, o?: CallOptions) =>
+      post<wire.MessageSent>(sessionPath(id, "messages"), body, o),
 
     rewind: (id: string, to: wire.Rewind, o?: CallOptions) => post<wire.Rewound>(sessionPath(id, "rewind"), to, o),
     undo: (id: string, marker?: string, o?: CallOptions) =>
@@ -177,6 +204,8 @@ export function createApi(http: Http) {
   };
   return api;
 }
+
+const workflowPath = (name: string) => `/workflows/${encodeURIComponent(name)}`;
 
 function jsonCall(body: unknown, o?: CallOptions): Call {
   return {

@@ -49,6 +49,45 @@ describe("the address", () => {
   });
 });
 
+describe("workflows", () => {
+  test("their requests", async () => {
+    const { api } = client;
+    const calls = [
+      () => api.workflow("a b", "sha256:1"),
+      () => api.putWorkflow("t", "<x/>"),
+      () => api.removeWorkflow("t"),
+      () => api.checkWorkflow({ bpmn: "<x/>" }),
+      () => api.runWorkflow({ name: "t", variables: { cve: 1 } }),
+      () => api.message("s", { name: "Paid" }),
+      () => api.answer("s", { id: "p", offset: 3 }, "submit", { input: { note: "x" } }),
+    ];
+    for (const call of calls) {
+      const done = call();
+      await server.settle();
+      server.newest.reply(200, {});
+      await done;
+    }
+    expect(sent()).toEqual([
+      "GET /api/v1/workflows/a%20b?version=sha256%3A1",
+      'PUT /api/v1/workflows/t {"bpmn":"<x/>"}',
+      "DELETE /api/v1/workflows/t",
+      'POST /api/v1/workflows/check {"bpmn":"<x/>"}',
+      'POST /api/v1/workflows/run {"name":"t","variables":{"cve":1}}',
+      'POST /api/v1/sessions/s/messages {"name":"Paid"}',
+      'POST /api/v1/sessions/s/permissions/p {"option":"submit","input":{"note":"x"},"offset":3}',
+    ]);
+  });
+
+  test("a refused diagram has all its problems", async () => {
+    const problems = [{ line: 4, element: "t", message: "it leads nowhere" }, null, { line: 5 }];
+    const refused = answered(
+      () => client.api.checkWorkflow({ bpmn: "<x/>" }),
+      (c) => c.reply(400, { error: { kind: "invalid", message: "line 4: no", problems } }),
+    );
+    await expect(refused).rejects.toMatchObject({ problems: [problems[0]] });
+  });
+});
+
 describe("errors", () => {
   const call = () => client.session("s").info();
 

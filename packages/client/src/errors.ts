@@ -1,3 +1,5 @@
+import type { Problem } from "./wire.ts";
+
 /** The kinds of docs/http.md, and three that only a client can see. A newer server may have others. */
 export type ErrorKind =
   | "invalid"
@@ -19,6 +21,7 @@ export type ErrorKind =
 
 export interface ErrorDetails {
   hint?: string | undefined;
+  problems?: Problem[] | undefined;
   /** Of the HTTP answer; 0 without an answer. */
   status?: number | undefined;
   /** How long the server asks to wait, in milliseconds. */
@@ -31,6 +34,8 @@ export class TapedeckError extends Error {
   readonly kind: ErrorKind;
   /** What to do about it, if there is something to say. */
   readonly hint: string | undefined;
+  /** Of a refused workflow: all that is wrong with it, with lines and elements. */
+  readonly problems: readonly Problem[];
   /** Of the HTTP answer; 0 without an answer. */
   readonly status: number;
   /** How long the server asks to wait, in milliseconds. */
@@ -41,6 +46,7 @@ export class TapedeckError extends Error {
     this.name = "TapedeckError";
     this.kind = kind;
     this.hint = d.hint;
+    this.problems = d.problems ?? [];
     this.status = d.status ?? 0;
     this.retryAfterMs = d.retryAfterMs;
   }
@@ -71,7 +77,8 @@ export function errorIn(body: string, status: number, retryAfterMs?: number): Ta
     const { error } = JSON.parse(body);
     if (typeof error.kind === "string" && typeof error.message === "string") {
       const hint = typeof error.hint === "string" ? error.hint : undefined;
-      return new TapedeckError(error.kind, error.message, { hint, status, retryAfterMs });
+      const problems = Array.isArray(error.problems) ? error.problems.filter(isProblem) : undefined;
+      return new TapedeckError(error.kind, error.message, { hint, problems, status, retryAfterMs });
     }
   } catch {
     // not an error of the API
@@ -82,6 +89,10 @@ export function errorIn(body: string, status: number, retryAfterMs?: number): Ta
     status,
     retryAfterMs,
   });
+}
+
+function isProblem(p: unknown): p is Problem {
+  return typeof p === "object" && p !== null && "message" in p && typeof p.message === "string";
 }
 
 /** The wait that a Retry-After asks for: seconds, or a date. */

@@ -1,6 +1,7 @@
 // @tapedeck/client: the HTTP API of a Tapedeck server for browsers, Node and edge runtimes.
 export { Announcer } from "./announcer.ts";
 export type {
+  AnswerOptions,
   Api,
   AppendOptions,
   AskedPermission,
@@ -21,5 +22,6 @@ export type { CallOptions, ClientOptions } from "./http.ts";
 export * from "./people.ts";
 export type { EventProducer, ProducerOptions } from "./producer.ts";
 export type { FollowOptions, PlayerSource, RewindTo, Session } from "./session.ts";
+export { hasOpenRun } from "./status.ts";
 export type { UploadOptions } from "./upload.ts";
 export type * from "./wire.ts";

@@ -1,4 +1,4 @@
-import type { Api, AppendOptions, AskedPermission, EventsQuery, SnapshotQuery } from "./api.ts";
+import type { AnswerOptions, Api, AppendOptions, AskedPermission, EventsQuery, SnapshotQuery } from "./api.ts";
 import type { Event } from "./fold/types.ts";
 import { Follower, follow, type Listener, type StreamOptions } from "./follow.ts";
 import type { CallOptions, Http } from "./http.ts";
@@ -88,7 +88,7 @@ export class Session {
   }
 
   /** Answers a permission with the id of one of its options; without an option it is cancelled. */
-  async answer(permission: string | AskedPermission, option?: string, o?: CallOptions): Promise<void> {
+  async answer(permission: string | AskedPermission, option?: string, o?: AnswerOptions): Promise<void> {
     await this.api.answer(this.id, typeof permission === "string" ? { id: permission } : permission, option, o);
   }
 

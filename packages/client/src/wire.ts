@@ -187,6 +187,7 @@ export type CheckWorkflow = {
   bpmn?: string;
   name?: string;
   version?: string;
+  process?: string;
   agents?: Record<string, string>;
 };
 
@@ -308,8 +309,14 @@ export type Diagram = {
   tasks: DiagramTask[];
   unmet?: Problem[];
   warnings?: Problem[];
+  processes?: DiagramProcess[];
   versions?: DiagramVersion[];
   bpmn?: string;
+};
+
+export type DiagramProcess = {
+  id: string;
+  name?: string;
 };
 
 export type DiagramTask = {
@@ -923,6 +930,16 @@ export type OffsetRange = {
   to: number;
 };
 
+export type OpenQuestion = {
+  id: string;
+  thread: string;
+  invocation: string;
+  offset: number;
+  asked_at: string;
+  tool?: string;
+  message?: string;
+};
+
 export type OpenRun = {
   invocation: string;
   thread: string;
@@ -1466,6 +1483,7 @@ export type RunWorkflow = {
   bpmn?: string;
   name?: string;
   version?: string;
+  process?: string;
   variables?: Record<string, Json>;
   agents?: Record<string, string>;
   session?: string;
@@ -1513,6 +1531,7 @@ export type Session = {
   status?: Status;
   runs?: OpenRun[];
   inputs?: WaitingInput[];
+  waiting?: OpenQuestion[];
   resumable?: boolean;
   head: number;
   closed?: boolean;
@@ -1700,6 +1719,7 @@ export type SessionRow = {
   status?: Status;
   runs?: OpenRun[];
   inputs?: WaitingInput[];
+  waiting?: OpenQuestion[];
   resumable?: boolean;
   head: number;
   closed?: boolean;
@@ -1803,7 +1823,7 @@ export interface StateSnapshotEvent extends Omit<Envelope, "data"> {
   data: StateSnapshotData;
 }
 
-export type Status = "idle" | "pending" | "running" | "complete" | "failed" | "cancelled" | "interrupted";
+export type Status = "idle" | "pending" | "running" | "waiting" | "complete" | "failed" | "cancelled" | "interrupted";
 
 export type StepFinishedData = {
   stepName: string;

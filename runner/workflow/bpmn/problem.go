@@ -46,7 +46,12 @@ const (
 type Error struct {
 	Problems []Problem // at least one and at most 50, in the order of the lines
 	More     int       // how many more there are
-	kind     tapedeck.Kind
+
+	// Processes has the ids of the processes that could run, if the file has several and
+	// [Options] names none. Otherwise it is nil.
+	Processes []string
+
+	kind tapedeck.Kind
 }
 
 // Error implements error. It has the first problem and the number of the others.

@@ -60,8 +60,10 @@ func Read(input io.Reader, o Options) (*Definitions, error) {
 	r.Warnings = ofProcesses(r.warnings, reached)
 	sortProblems(r.Warnings)
 	r.Warnings = r.Warnings[:min(len(r.Warnings), maxWarnings)]
-	if err := errorOf(ofProcesses(r.problems, reached)); err != nil {
-		return nil, err
+	var bad *Error
+	if errors.As(errorOf(ofProcesses(r.problems, reached)), &bad) {
+		bad.Processes = r.several
+		return nil, bad
 	}
 	return r.Definitions, nil
 }
@@ -87,6 +89,7 @@ type reader struct {
 	global   map[string]bool     // ids of global tasks
 	forms    map[string]string   // embedded forms of the process by id
 	lanes    map[string]string   // names of lanes by the id of their elements
+	several  []string            // processes of which one must be named
 }
 
 // at is what a problem is about.
@@ -250,7 +253,7 @@ func (r *reader) choose(line int) {
 	}
 	if id := r.options.Process; id != "" {
 		if r.Main = r.Process(id); r.Main == nil {
-			r.refuse(at{line: line}, "the processes are "+r.processNames(r.Processes), "the file has no process %q", id)
+			r.refuse(at{line: line}, "the processes are "+strings.Join(processIDs(r.Processes), ", "), "the file has no process %q", id)
 		}
 		return
 	}
@@ -284,17 +287,18 @@ func (r *reader) choose(line int) {
 			r.warn(at{r.Main.Line, r.Main.ID, r.Main.Name}, "", "the process is not marked as executable; it runs, because it is the only one")
 		}
 	default:
-		r.refuse(at{line: line}, "name one, or mark only one as executable; the processes are "+r.processNames(found), "the file has %d processes that could run", len(found))
+		r.several = processIDs(found)
+		r.refuse(at{line: line}, "name one, or mark only one as executable; the processes are "+strings.Join(r.several, ", "), "the file has %d processes that could run", len(found))
 	}
 	r.process = nil
 }
 
-func (r *reader) processNames(ps []*Process) string {
+func processIDs(ps []*Process) []string {
 	var out []string
 	for _, p := range ps {
 		out = append(out, p.ID)
 	}
-	return strings.Join(out, ", ")
+	return out
 }
 
 // calls connects the call activities with the processes that they run.

@@ -28,6 +28,11 @@ const paths = {
   help: <path d="M6 6a2 2 0 1 1 2.5 2c-.4.2-.5.5-.5 1.300M8 12v.2" />,
   thought: <path d="M8 3C4.5 3 2 5 2 7.5S4.5 12 8 12s6-2 6-4.5S11.5 3 8 3zM4 13.5v.2" />,
   clear: <path d="M3 4.5h10M6 4.5V3h4v1.5M4.5 4.5l.5 9h6l.5-9" />,
+  plus: <path d="M8 3v10M3 8h10" />,
+  minus: <path d="M3 8h10" />,
+  fit: <path d="M2.5 6V2.5H6M10 2.5h3.5V6M13.5 10v3.5H10M6 13.5H2.5V10" />,
+  flow: <path d="M1.5 5.5h5v5h-5zM9.5 8h-3M9.5 8l2.500-2.500L14.500 8 12 10.500z" />,
+  chat: <path d="M2.5 3h11v7.500H7L4 13v-2.500H2.5z" />,
   dot: <circle cx="8" cy="8" r="4" fill="currentColor" stroke="none" />,
 } satisfies Record<string, ReactNode>;
 

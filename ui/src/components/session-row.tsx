@@ -1,5 +1,5 @@
 import { Link } from "@tanstack/react-router";
-import type { ReplayIndex } from "@tapedeck/client";
+import { hasOpenRun, type ReplayIndex } from "@tapedeck/client";
 import type { SessionListRow } from "@/hooks/sessions";
 import { useNow } from "@/hooks/tick";
 import { clock, plural, timeOfDay } from "./format";
@@ -24,7 +24,7 @@ interface Props {
 }
 
 export function SessionRow({ row: { session: s, depth }, selected, marked, onMark, still }: Props) {
-  const live = s.status === "running";
+  const live = hasOpenRun(s.status);
   const now = useNow(1000, live);
   const index = useRowIndex(s.id, live, still);
   return (

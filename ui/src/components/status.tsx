@@ -3,6 +3,7 @@ const kinds: Record<string, { label: string; mark: string; className: string }> 
   idle: { label: "Idle", mark: "○", className: "bg-raised text-muted" },
   pending: { label: "Pending", mark: "◌", className: "bg-raised text-muted" },
   running: { label: "Running", mark: "●", className: "bg-run-soft text-run" },
+  waiting: { label: "Waiting for you", mark: "?", className: "bg-warn-soft text-warn" },
   complete: { label: "Complete", mark: "✓", className: "bg-ok-soft text-ok" },
   failed: { label: "Failed", mark: "✕", className: "bg-bad-soft text-bad" },
   cancelled: { label: "Cancelled", mark: "■", className: "bg-raised text-text" },

@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import type { Permission } from "@tapedeck/client";
+import type { JsonObject, Permission } from "@tapedeck/client";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { api } from "@/client";
 import { BranchPoints } from "@/components/branches/switcher";
@@ -25,6 +25,7 @@ import { isWide, ViewTabs } from "@/components/session/view-tabs";
 import { TerminalTab } from "@/components/terminal/tab";
 import { Transport } from "@/components/transport/transport";
 import { ErrorBox, Loading, Notice } from "@/components/ui";
+import { WorkflowTab } from "@/components/workflow/tab";
 import { isAddressOf, useAtInUrl } from "@/hooks/at-in-url";
 import { useDeck } from "@/hooks/deck";
 import { useEarlier, withEarlier } from "@/hooks/earlier";
@@ -43,6 +44,7 @@ import { maxPanes, type Panel, type SessionSearch, type View, views } from "@/ro
 const route = getRouteApi("/s/$id");
 const viewLabels: Record<View, string> = {
   conversation: "Conversation",
+  workflow: "Workflow",
   events: "Events",
   terminal: "Terminal",
   branches: "Branches",
@@ -91,6 +93,7 @@ function Session({ id }: { id: string }) {
   const thread = search.thread;
   const panes = search.pane ?? [];
   const jumps = index?.markers.filter(isJump).length ?? 0;
+  const hasWorkflow = (index?.marked.workflow ?? 0) > 0 || shown === "workflow" || view?.session.agent === "workflow";
   const earlier = useEarlier(id, view, jumps);
   const all = useMemo(() => view && withEarlier(view, earlier.parts), [view, earlier.parts]);
   const { parts, rows, hidden } = useRows({ deck, view: all, index, at, thread });
@@ -107,7 +110,10 @@ function Session({ id }: { id: string }) {
   const verbs = useVerbs(id, live, closed, index, notify, onRewind);
   const { link, rewind, rewindDisabledReason } = verbs;
   const undoMutate = verbs.undo.mutate;
-  const answer = useCallback((p: Permission, option?: string) => api.answer(id, p, option), [id]);
+  const answer = useCallback(
+    (p: Permission, option?: string, input?: JsonObject) => api.answer(id, p, option, { input }),
+    [id],
+  );
   const actions = useMemo<RowActions>(
     () => ({
       onRewind: rewind,
@@ -126,6 +132,7 @@ function Session({ id }: { id: string }) {
   useGoKeys({
     c: () => set({ view: undefined }),
     e: () => set({ view: "events" }),
+    w: () => (hasWorkflow ? set({ view: "workflow" }) : false),
     t: () => set({ view: "terminal" }),
     b: () => set({ view: "branches" }),
     s: () => void navigate({ to: "/" }),
@@ -184,7 +191,7 @@ function Session({ id }: { id: string }) {
         }}
       />
       <ViewTabs
-        names={views}
+        names={views.filter((v) => v !== "workflow" || hasWorkflow)}
         labels={viewLabels}
         current={shown}
         onChange={(v) => set({ view: v === "conversation" ? undefined : v }, false)}
@@ -239,6 +246,21 @@ function Session({ id }: { id: string }) {
               onLive={deck.goLive}
             />
           </div>
+        )}
+        {shown === "workflow" && (
+          <WorkflowTab
+            id={id}
+            deck={deck}
+            state={state}
+            view={view}
+            closed={closed}
+            jumps={jumps}
+            task={search.task}
+            onTask={(task) => set({ task })}
+            onThread={(t) => set({ view: undefined, thread: t }, false)}
+            onAnswer={answer}
+            notify={notify}
+          />
         )}
         {shown === "events" && (
           <RawEvents

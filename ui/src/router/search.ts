@@ -42,7 +42,7 @@ export function listSearch(s: Raw): ListPageSearch {
   return { ...filter, view: "time", ...(t0 !== undefined && t1 !== undefined && t0 < t1 ? { t0, t1 } : {}) };
 }
 
-export const views = ["conversation", "events", "terminal", "branches"] as const;
+export const views = ["conversation", "workflow", "events", "terminal", "branches"] as const;
 export type View = (typeof views)[number];
 
 export const panels = ["tools", "plan", "state", "threads", "summary", "people"] as const;
@@ -61,6 +61,8 @@ export interface SessionSearch {
   q?: string;
   /** The chosen terminal; absent for the last used one. */
   term?: string;
+  /** The chosen element of the workflow. */
+  task?: string;
 }
 
 export function sessionSearch(s: Raw): SessionSearch {
@@ -74,6 +76,7 @@ export function sessionSearch(s: Raw): SessionSearch {
     type: text(s.type),
     q: text(s.q),
     term: text(s.term),
+    task: text(s.task),
   };
 }
 

@@ -79,6 +79,10 @@ func (a *agent) build(folder FolderFunc, base string) (deck.Agent, error) {
 			return out, err
 		}
 		out.Runner = r
+	case "workflow":
+		var err error
+		out.Runner, err = a.workflow(base)
+		return out, err
 	default:
 		out.Runner = script.New(script.Options{Script: cmp.Or(a.Script, a.Name)})
 		return out, nil

@@ -206,16 +206,21 @@ export class Conversation {
     }
   }
 
-  /** The status of the session: running while a run is open, otherwise that of the run that ended last. */
+  /**
+   * The status of the session: running while a run is open, or waiting if it waits for
+   * a person; otherwise that of the run that ended last.
+   */
   private status(): Status {
     let status: Status = "idle";
     let last = -1;
+    let running = false;
     for (const t of this.threads.values()) {
-      if (t.status === "running") return "running";
+      if (t.waitsForPeople) return "waiting";
+      if (t.status === "running") running = true;
       if (t.status === "pending" && last < 0) status = t.status;
       if (t.status !== "idle" && t.status !== "pending" && t.ended > last) [status, last] = [t.status, t.ended];
     }
-    return status;
+    return running ? "running" : status;
   }
 
   /** An independent copy. It is cheap until one of the two changes. */

@@ -76,6 +76,15 @@ export class ThreadFold {
     this.thread.status = s;
   }
 
+  /** Whether an open run of the thread has asked a question that is pending. */
+  get waitsForPeople(): boolean {
+    return this.permissions.some((p) => {
+      if (p.status !== "open") return false;
+      if (this.open.get(p.invocation ?? "")?.run) return true;
+      return !p.invocation && [...this.open.values()].some((w) => w.run !== undefined && w.run.item.offset < p.offset);
+    });
+  }
+
   work(invocation: string): Work {
     let w = this.open.get(invocation);
     if (!w) {

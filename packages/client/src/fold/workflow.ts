@@ -1,38 +1,20 @@
 import { read } from "./read.ts";
 import { mainThread } from "./timeline.ts";
-import type { Event, Json, JsonObject } from "./types.ts";
-import type {
-  Status,
-  WorkflowActivation,
-  WorkflowElement,
-  WorkflowToken,
-  WorkflowView,
-  WorkflowWait,
-} from "./workflow-types.ts";
-
-/** How many ended activations a workflow has. */
-const maxEnded = 1000;
-
-/** An open activation: what the view shows of it, and what the fold needs. */
-interface Open extends WorkflowActivation {
-  body: boolean; // of a loop or a multi-instance element: its instances are in it
-}
+import type { Event } from "./types.ts";
+import { given, maxEnded, type Open, WorkflowState } from "./workflow-state.ts";
+import type { Status, WorkflowActivation, WorkflowView, WorkflowWait } from "./workflow-types.ts";
 
 /**
  * Folds the events of the newest workflow of a thread, as view/workflow_fold.go does. Apply all
  * events of the log that are active, in their order; it ignores those of others.
  */
-export class WorkflowFold {
+export class WorkflowFold extends WorkflowState {
   private thread: string;
   private readonly fixed: boolean;
-  private head: WorkflowView | undefined;
-  private open = new Map<string, Open>();
-  private ended: WorkflowActivation[] = [];
-  private earlier = 0;
-  private elements = new Map<string, WorkflowElement>();
 
   /** Without a thread it is the main thread if that has a workflow, otherwise the first thread that has one. */
   constructor(thread = "") {
+    super();
     this.thread = thread;
     this.fixed = thread !== "";
   }
@@ -156,24 +138,6 @@ export class WorkflowFold {
     this.noteEntered(a, e, before !== undefined);
   }
 
-  private noteEntered(a: Open, e: Event, again: boolean): void {
-    let el = this.elements.get(a.element);
-    if (!el) {
-      el = { element: a.element, status: "", entered: 0, left: 0, offset: 0, ...given({ name: a.name, type: a.type }) };
-      this.elements.set(a.element, el);
-    }
-    el.offset = e.offset;
-    el.status = a.status;
-    if (a.thread) {
-      el.thread = a.thread;
-      const most = Math.max(el.attempt ?? 0, a.attempt ?? 0);
-      if (most) el.attempt = most;
-    }
-    if (a.body) return;
-    el.entered++;
-    if (!again) el.open = (el.open ?? 0) + 1;
-  }
-
   waiting(e: Event, w: WorkflowView): void {
     const r = read(e);
     const [element, id, what] = ["element", "activation", "for"].map((m) => r.str(m));
@@ -186,12 +150,6 @@ export class WorkflowFold {
     const at = a ?? w;
     at.waits = [...(at.waits ?? []).filter((old) => old.element !== element), wait];
     if (a && ((a.element === element && what !== "agent") || a.type === gateway)) this.setStatus(a, "waiting", e);
-  }
-
-  private setStatus(a: Open, status: string, e: Event): void {
-    a.status = status;
-    const el = this.elements.get(a.element);
-    if (el && !a.body) Object.assign(el, { status, offset: e.offset });
   }
 
   caught(e: Event, w: WorkflowView): void {
@@ -298,67 +256,6 @@ export class WorkflowFold {
       Object.assign(w, given({ message: r.str("message"), code }));
     }
   }
-
-  private put(t: { flow?: string; element?: string; scope?: string }): void {
-    if (t.flow || t.element)
-      this.head?.tokens.push(given({ flow: t.flow, element: t.element, scope: t.scope }) as WorkflowToken);
-  }
-
-  private take(scope = "", flow = "", element = ""): void {
-    const tokens = this.head?.tokens ?? [];
-    const i = tokens.findIndex(
-      (t) => (t.scope ?? "") === scope && (t.flow ?? "") === flow && (t.element ?? "") === element,
-    );
-    if (i >= 0) tokens.splice(i, 1);
-  }
-
-  /** Ends an activation and all that is in it. */
-  private end(a: Open, status: string, e: Event): void {
-    this.empty(a.id, e);
-    this.open.delete(a.id);
-    const { body, waits: _, ...out } = a;
-    this.ended.push({ ...out, status, end_offset: e.offset, ended_at: e.timestamp });
-    if (this.ended.length >= 2 * maxEnded) {
-      this.earlier += this.ended.length - maxEnded;
-      this.ended = this.ended.slice(-maxEnded);
-    }
-    const el = this.elements.get(a.element);
-    if (!el || body) return;
-    el.open = (el.open ?? 0) - 1;
-    el.offset = e.offset;
-    if (status === "completed") el.left++;
-    if (el.open !== 0) return;
-    el.status = status;
-    delete el.open;
-  }
-
-  /** Ends all that is in a scope, inner activations first. */
-  private empty(scope: string, e: Event): void {
-    if (!this.head || (scope !== "" && !this.open.has(scope))) return;
-    const tokens = this.head.tokens;
-    if (tokens.some((t) => (t.scope ?? "") === scope))
-      this.head.tokens = tokens.filter((t) => (t.scope ?? "") !== scope);
-    const inside = [...this.open.values()].filter((a) => (a.scope ?? "") === scope);
-    inside.sort((a, b) => a.offset - b.offset || (a.id < b.id ? -1 : 1));
-    for (const a of inside) this.end(a, "interrupted", e);
-  }
-
-  /** Sets variables: each in the nearest scope that has it, up to the next call activity. */
-  private set(w: WorkflowView, scope: string, values: JsonObject | undefined): void {
-    for (const [name, value] of Object.entries(values ?? {}))
-      if (value !== undefined) define(this.place(w, scope, name), name, value);
-  }
-
-  private place(w: WorkflowView, scope: string, name: string): JsonObject {
-    for (let a = this.open.get(scope); a; a = this.open.get(a.scope ?? "")) {
-      if (a.variables && Object.hasOwn(a.variables, name)) return a.variables;
-      if (a.type === "callActivity" && !a.body) {
-        a.variables ??= {};
-        return a.variables;
-      }
-    }
-    return w.variables;
-  }
 }
 
 const gateway = "eventBasedGateway";
@@ -380,11 +277,6 @@ const folds: Record<string, Fold | undefined> = {
   RUN_ERROR: WorkflowFold.prototype.runEnded,
 };
 
-/** Sets an own member, also if its name is __proto__. */
-function define(o: JsonObject, name: string, value: Json): void {
-  Object.defineProperty(o, name, { value, enumerable: true, writable: true, configurable: true });
-}
-
 /** Ends a wait, or makes its timer due again. */
 function endWait(at: { waits?: WorkflowWait[] }, element: string, due: string, repeats: number): void {
   const again = (wait: WorkflowWait): WorkflowWait => {
@@ -397,11 +289,6 @@ function endWait(at: { waits?: WorkflowWait[] }, element: string, due: string, r
     : waits.filter((wait) => wait.element !== element);
   if (left.length > 0) at.waits = left;
   else delete at.waits;
-}
-
-/** The members that are not empty. */
-function given(members: Record<string, string | undefined>): Record<string, string> {
-  return Object.fromEntries(Object.entries(members).filter((m): m is [string, string] => !!m[1]));
 }
 
 /** The status of open activations in a workflow that does not run; "" if it runs. */

@@ -4,6 +4,7 @@ import { jumpOf } from "../fold/timeline.ts";
 import type { Axis, Event, Marker, ReplayIndex, SessionEntry, Snapshot } from "../fold/types.ts";
 import type { Connection, Follower, Listener } from "../follow.ts";
 import type { PresenceEvent } from "../people.ts";
+import { hasOpenRun } from "../status.ts";
 import { chunkSize } from "./events.ts";
 import { nextFrame } from "./frame.ts";
 import { Moments, type MomentsApi } from "./moments.ts";
@@ -343,7 +344,7 @@ export class Deck {
   // Playing
 
   play = (): void => {
-    if (!this.state.playing && !(this.state.live && this.state.view?.session.status === "running")) this.toggle();
+    if (!this.state.playing && !(this.state.live && hasOpenRun(this.state.view?.session.status))) this.toggle();
   };
 
   pause = (): void => {
@@ -353,7 +354,7 @@ export class Deck {
   /** Plays or pauses. At the end it plays from the start. Live with an active run, it pauses. */
   toggle = (): void => {
     const { playing, live, at, head, view } = this.state;
-    if (playing || (live && view?.session.status === "running")) {
+    if (playing || (live && hasOpenRun(view?.session.status))) {
       this.set({ playing: false, live: false });
       return;
     }
@@ -399,7 +400,7 @@ export class Deck {
       this.current.apply(e);
     }
     if (at === this.moments.head) {
-      const running = this.current.snapshot().session.status === "running";
+      const running = hasOpenRun(this.current.snapshot().session.status);
       this.set({ at, position: this.placeOf(at), playing: false, live: running && !this.finished });
       return;
     }

@@ -1,6 +1,9 @@
 import { useMutation } from "@tanstack/react-query";
-import type { Permission, PermissionOption } from "@tapedeck/client";
+import type { JsonObject, Permission, PermissionOption } from "@tapedeck/client";
+import { isObject } from "@tapedeck/client/fold";
 import { useMemo } from "react";
+import { FormAnswer, FormQuestion } from "../form/question";
+import { fieldsOf } from "../form/values";
 import { Button, ErrorBox } from "../ui";
 import { actionOf, visible } from "./action";
 import { AskAction } from "./ask-action";
@@ -8,13 +11,17 @@ import { AskAction } from "./ask-action";
 interface Props {
   permission: Permission;
   /** Absent in a recording: no server can receive an answer. */
-  onAnswer?: (p: Permission, option?: string) => Promise<unknown>;
+  onAnswer?: (p: Permission, option?: string, input?: JsonObject) => Promise<unknown>;
 }
 
 /** A permission request of the agent. */
 export function Ask({ permission: p, onAnswer }: Props) {
-  const answer = useMutation({ mutationFn: async (option: string) => onAnswer?.(p, option) });
+  const answer = useMutation({
+    mutationFn: async ({ option, input }: { option: string; input?: JsonObject }) =>
+      input ? onAnswer?.(p, option, input) : onAnswer?.(p, option),
+  });
   const action = useMemo(() => actionOf(p.action), [p.action]);
+  const fields = useMemo(() => fieldsOf(p.form), [p.form]);
   const isOpen = p.status === "open";
   const title = p.message && p.message !== action?.command ? p.message : titleOf(action?.tool);
   return (
@@ -32,12 +39,22 @@ export function Ask({ permission: p, onAnswer }: Props) {
           <AskAction action={action} message={p.message} />
         </details>
       )}
-      {isOpen && (
+      {!isOpen && isObject(p.input) && <FormAnswer fields={fields} input={p.input} />}
+      {isOpen && fields.length > 0 && (
+        <FormQuestion
+          fields={fields}
+          options={p.options}
+          busy={answer.isPending}
+          disabled={!onAnswer}
+          onAnswer={(option, input) => answer.mutate({ option, input })}
+        />
+      )}
+      {isOpen && fields.length === 0 && (
         <Options
           options={p.options}
           busy={answer.isPending}
           disabled={!onAnswer}
-          onChoose={(option) => answer.mutate(option)}
+          onChoose={(option) => answer.mutate({ option })}
         />
       )}
       {answer.isError && (

@@ -1,4 +1,4 @@
-import type { Marker, Message, Permission, Run, Snapshot, ToolCall } from "@tapedeck/client";
+import type { JsonObject, Marker, Message, Permission, Run, Snapshot, ToolCall } from "@tapedeck/client";
 
 /** One row of a conversation. Its key identifies the item that it shows. */
 export type Row =
@@ -173,5 +173,5 @@ export interface RowActions {
   onUndo: () => void;
   /** Compares the session before a jump with the session now. */
   onCompare?: (jump: Marker) => void;
-  onAnswer?: (p: Permission, option?: string) => Promise<unknown>;
+  onAnswer?: (p: Permission, option?: string, input?: JsonObject) => Promise<unknown>;
 }

@@ -79,7 +79,7 @@ function ThreadPanel({ id, name, view, jumps, live, onClose, onClear, onAnswer }
 type Parts = Pick<Snapshot, "messages" | "tool_calls" | "runs" | "permissions">;
 
 /** Loads the older part of a thread, which the page does not have, in one snapshot. Only long sessions need it. */
-function useOlder(id: string, thread: string, view: Snapshot, jumps: number): Snapshot | undefined {
+export function useOlder(id: string, thread: string, view: Snapshot, jumps: number): Snapshot | undefined {
   const first = Math.min(...view.messages.map((m) => m.offset), view.at);
   const { data } = useQuery({
     // The window of the page moves with new messages, and overlaps the snapshot for long.

@@ -1,5 +1,5 @@
 import { Link } from "@tanstack/react-router";
-import type { SessionEntry } from "@tapedeck/client";
+import { hasOpenRun, type SessionEntry } from "@tapedeck/client";
 import { type PointerEvent, useEffect, useMemo, useRef, useState } from "react";
 import { useTheme } from "@/hooks/theme";
 import { duration, timeOfDay } from "../format";
@@ -166,7 +166,7 @@ function Links({ shown, range, perPixel, selected, now, width }: LinksProps) {
 /** The length of the recording of a session; "" if its events have no times. */
 function lengthOf({ summary, status }: SessionEntry, now: number): string {
   if (!summary) return "";
-  const since = status === "running" ? now - Date.parse(summary.updated_at ?? "") : 0;
+  const since = hasOpenRun(status) ? now - Date.parse(summary.updated_at ?? "") : 0;
   const length = summary.recording_ms + Math.max(0, since || 0);
   return length > 0 ? duration(length) : "";
 }

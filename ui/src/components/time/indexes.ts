@@ -1,5 +1,5 @@
 import { useQueries } from "@tanstack/react-query";
-import type { ReplayIndex, SessionEntry } from "@tapedeck/client";
+import { hasOpenRun, type ReplayIndex, type SessionEntry } from "@tapedeck/client";
 import { useMemo } from "react";
 import { api } from "@/client";
 
@@ -11,7 +11,7 @@ export function useIndexes(sessions: SessionEntry[]): ReadonlyMap<string, Replay
   const some = sessions.slice(-maxIndexes);
   const found = useQueries({
     queries: some.map((s) => {
-      const live = s.status === "running";
+      const live = hasOpenRun(s.status);
       return {
         queryKey: ["spark", s.id, live],
         queryFn: ({ signal }: { signal: AbortSignal }) => api.replayIndex(s.id, { signal }),

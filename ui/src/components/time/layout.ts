@@ -1,4 +1,4 @@
-import type { SessionEntry } from "@tapedeck/client";
+import { hasOpenRun, type SessionEntry } from "@tapedeck/client";
 
 /** A range of time, in milliseconds since 1970. */
 export interface Range {
@@ -35,7 +35,7 @@ const maxRows = 24;
  */
 export function spanOf({ summary, status, created_at }: SessionEntry, now: number): Range {
   const from = Date.parse(summary?.started_at ?? created_at);
-  const to = status === "running" ? now : Date.parse(summary?.updated_at ?? created_at);
+  const to = hasOpenRun(status) ? now : Date.parse(summary?.updated_at ?? created_at);
   return { from, to: Math.max(from, to) };
 }
 

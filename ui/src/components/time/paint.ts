@@ -1,4 +1,4 @@
-import type { ReplayIndex } from "@tapedeck/client";
+import { hasOpenRun, type ReplayIndex } from "@tapedeck/client";
 import { prepareCanvas } from "../spark";
 import { markOf } from "../status";
 import { type AgentLane, axisHeight, type Bar, minBarWidth, type Range, rowHeight, ticksOf, topOf } from "./layout";
@@ -18,6 +18,7 @@ type Canvas = NonNullable<ReturnType<typeof prepareCanvas>>;
 
 const looks: Record<string, [fill: string, line: string]> = {
   running: ["--run-soft", "--run"],
+  waiting: ["--warn-soft", "--warn"],
   complete: ["--ok-soft", "--ok"],
   failed: ["--bad-soft", "--bad"],
   cancelled: ["--raised", "--text"],
@@ -100,7 +101,7 @@ function bar(g: Canvas, b: Bar, left: number, width: number, top: number, p: Pic
   ctx.restore();
   ctx.strokeStyle = colour(line);
   ctx.lineWidth = 1;
-  ctx.setLineDash(status === "running" ? [3, 2] : []);
+  ctx.setLineDash(hasOpenRun(status) ? [3, 2] : []);
   ctx.beginPath();
   ctx.roundRect(from + 0.5, top + 0.5, to - from - 1, height - 1, 3);
   ctx.stroke();

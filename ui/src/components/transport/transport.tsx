@@ -1,3 +1,4 @@
+import { hasOpenRun } from "@tapedeck/client";
 import type { Deck, DeckState } from "@tapedeck/client/player";
 import { useMemo } from "react";
 import { clock, plural } from "../format";
@@ -25,7 +26,7 @@ export function Transport({ deck, state, cut, onCut, recording }: Props) {
   const positions = useMemo(() => positionsOf(deck, head, timed), [deck, index, timed]);
   const times = timed ? `, ${clock(position)} of ${clock(length)}` : "; they have no times";
   const positionText = `event ${at} of ${head}${times}`;
-  const running = live && state.view?.session.status === "running";
+  const running = live && hasOpenRun(state.view?.session.status);
   if (!index || head === 0) return null;
   return (
     <section aria-label="Playback" className="shrink-0 border-t border-line bg-panel px-4 pt-1.5 pb-2">

@@ -1,0 +1,109 @@
+import { useMutation } from "@tanstack/react-query";
+import type { Json, JsonObject } from "@tapedeck/client";
+import type { WorkflowMoment } from "@tapedeck/client/player";
+import { api } from "@/client";
+import { visible } from "../conversation/action";
+import { StatusChip } from "../status";
+import { Button, ErrorBox } from "../ui";
+
+interface Props {
+  id: string;
+  moment: WorkflowMoment;
+  live: boolean;
+  /** Why nothing can be changed now; undefined if it can. */
+  refused?: string;
+  notify: (text: string) => void;
+}
+
+const outcomes = new Map(
+  Object.entries({
+    completed: "It reached its end.",
+    terminated: "A terminate event ended it.",
+    failed: "An error ended it.",
+    cancelled: "It was cancelled.",
+  }),
+);
+
+/** The name and the status of the workflow, and what can be done with all of it. */
+export function Toolbar({ id, moment: { workflow: w, diagram: d }, refused, notify }: Props) {
+  const did = (text: string) => () => notify(text);
+  const clear = useMutation({ mutationFn: () => api.clear(id), onSuccess: did("Cleared. Undo restores it.") });
+  const undo = useMutation({ mutationFn: () => api.undo(id), onSuccess: did("Restored") });
+  const cancel = useMutation({ mutationFn: () => api.cancel(id, w?.invocation), onSuccess: did("Cancelled") });
+  const resume = useMutation({
+    mutationFn: () => api.resume(id, { thread: w?.thread }),
+    onSuccess: did("The workflow continues"),
+  });
+  const again = useMutation({
+    mutationFn: () =>
+      api.runWorkflow({
+        bpmn: d?.xml,
+        session: id,
+        thread: d?.thread,
+        variables: given(d?.variables),
+        agents: d?.agents,
+      }),
+    onSuccess: did("The workflow runs again"),
+  });
+  const all = [clear, undo, cancel, resume, again];
+  const busy = all.some((m) => m.isPending);
+  const failed = all.find((m) => m.isError);
+  const common = { busy, disabled: refused !== undefined, className: "max-sm:h-11" };
+  const why = (what: string) => (refused ? `Cannot ${what}: ${refused}` : undefined);
+  const stopped = w !== undefined && ["interrupted", "cancelled", "failed"].includes(w.status);
+  return (
+    <div className="not-zen border-b border-line bg-panel">
+      <div className="flex min-h-11 flex-wrap items-center gap-x-3 gap-y-1 px-4 py-1 text-[13px]">
+        <p className="min-w-0 truncate font-medium">{visible(w?.name || d?.name || d?.process || "Workflow")}</p>
+        {w ? <StatusChip status={w.status} /> : <StatusChip status="idle" />}
+        <span className="text-xs text-muted">
+          {w ? outcomes.get(w.outcome ?? "") : "Nothing of it is active at this moment."}
+        </span>
+        <div className="ml-auto flex flex-wrap items-center gap-1.5">
+          {w?.status === "running" && (
+            <Button icon="stop" title={why("cancel")} {...common} onClick={() => cancel.mutate()}>
+              Cancel
+            </Button>
+          )}
+          {stopped && (
+            <Button
+              id="resume"
+              look="primary"
+              icon="play"
+              title={why("resume")}
+              {...common}
+              onClick={() => resume.mutate()}
+            >
+              Resume
+            </Button>
+          )}
+          {!w && (
+            <>
+              <Button icon="undo" title={why("undo")} {...common} onClick={() => undo.mutate()}>
+                Undo
+              </Button>
+              <Button look="primary" icon="play" title={why("run it")} {...common} onClick={() => again.mutate()}>
+                Run again
+              </Button>
+            </>
+          )}
+          {w && (
+            <Button look="ghost" icon="clear" title={why("clear")} {...common} onClick={() => clear.mutate()}>
+              Clear execution
+            </Button>
+          )}
+        </div>
+      </div>
+      {failed && (
+        <div className="px-4 pb-2">
+          <ErrorBox error={failed.error} onClose={() => failed.reset()} />
+        </div>
+      )}
+    </div>
+  );
+}
+
+/** The members that have a value. */
+function given(o: JsonObject = {}): Record<string, Json> {
+  return Object.fromEntries(Object.entries(o).filter((m): m is [string, Json] => m[1] !== undefined));
+}

@@ -1,0 +1,153 @@
+import NavigatedViewer from "bpmn-js/lib/NavigatedViewer";
+
+// bpmn-js has no types for its services. These are the parts that the page uses.
+
+interface Shape {
+  id: string;
+  type: string;
+  labelTarget?: Shape;
+  parent?: Shape;
+  waypoints?: unknown;
+}
+
+interface Canvas {
+  zoom(level?: number | "fit-viewport", center?: "auto"): number;
+  addMarker(id: string, name: string): void;
+  removeMarker(id: string, name: string): void;
+  getRootElement(): Shape;
+  setRootElement(root: Shape): void;
+  resized(): void;
+}
+
+interface Services {
+  canvas: Canvas;
+  elementRegistry: { get(id: string): Shape | undefined };
+  eventBus: { on(event: string, f: (e: { element?: Shape }) => void): void };
+  overlays: {
+    add(id: string, o: { position: { top?: number; right?: number }; html: HTMLElement; scale?: false }): string;
+    remove(id: string): void;
+  };
+  selection: { select(s: Shape | null): void };
+}
+
+interface Definitions {
+  diagrams?: { id: string; plane?: { bpmnElement?: Semantic } }[];
+}
+
+interface Semantic {
+  id?: string;
+  participants?: { processRef?: { id?: string } }[];
+}
+
+/** The colours are those of the page, also after the theme changes. */
+const bpmnRenderer = {
+  defaultFillColor: "var(--panel)",
+  defaultStrokeColor: "var(--diagram-line)",
+  defaultLabelColor: "var(--text)",
+};
+
+/** A small diagram is not blown up, and a large one keeps a margin. */
+const largest = 1.2;
+const margin = 0.92;
+
+/** A drawn diagram. */
+export class Drawing {
+  private readonly viewer: NavigatedViewer;
+  private readonly marks = new Map<string, string>(); // class of each element
+  private fitted = true; // nobody has moved it since it was fitted
+
+  constructor(container: HTMLElement, onClick: (element: string | undefined) => void) {
+    // The list has the keys. Arrows on the page move the playhead.
+    this.viewer = new NavigatedViewer({ container, keyboard: { bind: false }, bpmnRenderer } as object);
+    container.querySelector("svg[tabindex]")?.setAttribute("tabindex", "-1");
+    this.get("eventBus").on("element.click", ({ element }) => onClick(nodeOf(element)?.id));
+  }
+
+  private get<N extends keyof Services>(name: N): Services[N] {
+    return this.viewer.get(name) as Services[N];
+  }
+
+  /** Draws the diagram of a process, if the file has several. */
+  async open(xml: string, process?: string): Promise<void> {
+    await this.viewer.importXML(xml);
+    const { diagrams = [] } = this.viewer.getDefinitions() as Definitions;
+    const shows = (s?: Semantic) => s?.id === process || s?.participants?.some((p) => p.processRef?.id === process);
+    const own = diagrams.findIndex((d) => shows(d.plane?.bpmnElement));
+    if (own > 0) await this.viewer.open(diagrams[own]!.id);
+    this.fit();
+  }
+
+  destroy(): void {
+    this.viewer.destroy();
+  }
+
+  has(element: string): boolean {
+    return this.get("elementRegistry").get(element) !== undefined;
+  }
+
+  fit(): void {
+    const canvas = this.get("canvas");
+    const full = canvas.zoom("fit-viewport", "auto");
+    canvas.zoom(Math.min(largest, margin * full), "auto");
+    this.fitted = true;
+  }
+
+  zoom(by: number): void {
+    const canvas = this.get("canvas");
+    canvas.zoom(Math.min(4, Math.max(0.1, canvas.zoom() * by)), "auto");
+    this.fitted = false;
+  }
+
+  /** The space has changed. */
+  resized(): void {
+    this.get("canvas").resized();
+    if (this.fitted) this.fit();
+  }
+
+  moved(): void {
+    this.fitted = false;
+  }
+
+  /** Gives each element the class for its state. */
+  mark(classes: Map<string, string>): void {
+    const canvas = this.get("canvas");
+    for (const [id, name] of this.marks) {
+      if (classes.get(id) === name) continue;
+      canvas.removeMarker(id, name);
+      this.marks.delete(id);
+    }
+    for (const [id, name] of classes) {
+      if (this.marks.get(id) === name || !this.has(id)) continue;
+      canvas.addMarker(id, name);
+      this.marks.set(id, name);
+    }
+  }
+
+  /** Selects an element, and shows the plane on which it is drawn. */
+  select(element: string | undefined): void {
+    const shape = element === undefined ? undefined : this.get("elementRegistry").get(element);
+    const root = shape && rootOf(shape);
+    const canvas = this.get("canvas");
+    if (root && root !== shape && canvas.getRootElement() !== root) canvas.setRootElement(root);
+    this.get("selection").select(shape ?? null);
+  }
+
+  /** Puts an HTML element at the corner of a node; it returns how to remove it. */
+  attach(element: string, html: HTMLElement): () => void {
+    const overlays = this.get("overlays");
+    const id = overlays.add(element, { position: { top: -11, right: 14 }, html, scale: false });
+    return () => overlays.remove(id);
+  }
+}
+
+/** The node that was clicked: a label stands for its element; flows and the ground are none. */
+function nodeOf(s: Shape | undefined): Shape | undefined {
+  const shape = s?.labelTarget ?? s;
+  return shape && !shape.waypoints && shape.parent ? shape : undefined;
+}
+
+function rootOf(s: Shape): Shape {
+  let root = s;
+  while (root.parent) root = root.parent;
+  return root;
+}

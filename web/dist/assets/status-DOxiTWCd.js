@@ -1,0 +1,1 @@
+var e=e=>e===`running`||e===`waiting`;export{e as t};
