@@ -89,7 +89,7 @@ export class Run {
   /**
    * Records what the agent says while it says it, and answers with the stream of the log: the
    * page that asked gets the same as every other one, and nothing that is not durable. If the page
-   * goes away the agent continues. `options` are those of `toUIMessageStream`.
+   * disconnects, the agent continues. `options` are those of `toUIMessageStream`.
    */
   async respond(source: RunSource, options: object = {}): Promise<Response> {
     const recorded = this.record(
