@@ -575,6 +575,24 @@ export type Imported = {
   skipped?: LineError[];
 };
 
+export type Inbox = {
+  questions: InboxQuestion[];
+  total: number;
+  next?: string;
+};
+
+export type InboxQuestion = {
+  session: InboxSession;
+  question: Permission;
+};
+
+export type InboxSession = {
+  id: string;
+  title?: string;
+  owner?: string;
+  agent?: string;
+};
+
 export type IndexedFork = {
   offset: number;
   at: string;
