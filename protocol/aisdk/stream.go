@@ -16,8 +16,9 @@ import (
 // much in memory.
 const readBytes = 128 << 10
 
-// VersionHeader is the header with which a client says that its AI SDK is older than
-// version 6. Clients of version 5 end a stream with an error when they see an approval.
+// VersionHeader is the header with which a client names the version of its AI SDK. A client
+// that does not gets what 6 and 7 understand: those of version 5 end a stream with an error
+// when they see an approval, and only those of version 7 know messages that steer.
 const VersionHeader = "Tapedeck-AI-SDK-Version"
 
 // versionOf returns the version of the client's AI SDK.
@@ -41,7 +42,6 @@ type stream struct {
 	*encoder
 	out     *sse.Stream
 	session string
-	from    int64 // chunks of events before this offset are not sent: the client has them; 0 for all
 	past    past
 }
 

@@ -44,6 +44,8 @@ export type Agent = {
   name: string;
   kind: string;
   description?: string;
+  models?: string[];
+  folders?: string[];
   capabilities?: Capabilities;
   unavailable?: string;
 };
@@ -902,6 +904,21 @@ export type Move = {
   actor?: string;
 };
 
+export type NamedToken = {
+  id: string;
+  name: string;
+  role: string;
+  subject: string;
+  created_at: string;
+  expires: string;
+  before?: number;
+  forks?: boolean;
+};
+
+export type NamedTokens = {
+  tokens: NamedToken[];
+};
+
 export type NewContextEvent = {
   event_type: "system_message" | "user_message" | "assistant_message" | "tool_call" | "tool_result";
   content: Json;
@@ -945,6 +962,7 @@ export type NewToken = {
   forks?: boolean;
   before?: number;
   invocation?: string;
+  name?: string;
 };
 
 export type NewWorkflow = {
@@ -1367,6 +1385,7 @@ export type RedactionSample = {
 export type Rename = {
   title?: string;
   labels?: Record<string, string>;
+  change_labels?: Record<string, string | null>;
   actor?: string;
 };
 
