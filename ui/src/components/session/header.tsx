@@ -40,7 +40,8 @@ export function SessionHeader({
         <h1 className="truncate font-semibold">{info.title || id}</h1>
         <p className="truncate text-xs text-muted">
           <span className="font-mono">{id}</span>
-          {info.agent && ` · ${info.agent}`}
+          {info.agent && " · "}
+          {info.agent === "workflow" && <Icon name="flow" className="size-3" />} {info.agent}
           {entry?.parent && (
             <>
               {" · "}
