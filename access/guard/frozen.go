@@ -59,7 +59,10 @@ func (f *frozen) entry(ctx context.Context, now *tapedeck.Session, before int64)
 		}
 		s.Apply(&e)
 	}
-	s.Runs, s.Inputs = nil, nil // they go on after the part, if at all
+	s.Runs, s.Inputs, s.Waiting = nil, nil, nil // they go on after the part, if at all
+	if s.Status == tapedeck.StatusWaiting {
+		s.Status = tapedeck.StatusRunning // nobody can answer in a part
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.drops == drops && now.Head >= before {

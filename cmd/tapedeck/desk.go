@@ -19,13 +19,13 @@ import (
 	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/transcript"
 )
 
-// A desk answers the questions of the agent of one run. At a terminal it asks the user
-// one question after the other. Input that was typed before a question was shown does
+// A desk answers the questions of the agent of one run, or of an inbox. At a terminal it
+// asks the user one question after the other. Input that was typed before a question was shown does
 // not answer it.
 type desk struct {
 	*env
 	client  *connection
-	session string
+	session string // of the run; "" for an inbox
 
 	mu      sync.Mutex
 	pending []asked // oldest first; the first one is shown
@@ -36,22 +36,23 @@ type desk struct {
 // An asked is a question and its offset.
 type asked struct {
 	tapedeck.Question
-	offset int64
-	form   *filling // once an option was chosen that needs a form; nil before
+	session string
+	offset  int64
+	form    *filling // once an option was chosen that needs a form; nil before
 }
 
 // handle processes an event of the run.
 func (d *desk) handle(ctx context.Context, ev *tapedeck.Event) {
 	switch ev.Type {
 	case tapedeck.PermissionRequested:
-		q := asked{offset: ev.Offset}
+		q := asked{session: d.session, offset: ev.Offset}
 		if json.Unmarshal(ev.Data, &q.Question) == nil {
 			d.asked(ctx, q)
 		}
 	case tapedeck.PermissionAnswered:
 		var a tapedeck.Choice
 		if json.Unmarshal(ev.Data, &a) == nil {
-			d.answered(a.ID)
+			d.answered(d.session, a.ID)
 		}
 	}
 }
@@ -63,7 +64,7 @@ func (d *desk) asked(ctx context.Context, q asked) {
 	}
 	in, ok := d.stdin.(*os.File)
 	if d.json || !ok || !term.IsTerminal(int(in.Fd())) {
-		d.notice("the agent asks; answer with: tapedeck answer %s %s OPTION%s --at %d (%s)", d.session, terminal.Visible(q.ID), inputUsage(q.Form), q.offset, optionIDs(q.Options))
+		d.notice("the agent asks; answer with: tapedeck answer %s %s OPTION%s --at %d (%s)", q.session, terminal.Visible(q.ID), inputUsage(q.Form), q.offset, optionIDs(q.Options))
 		return
 	}
 	d.mu.Lock()
@@ -114,11 +115,12 @@ func (d *desk) close() {
 }
 
 // answered removes a question. If it was the one that is shown, the next one follows.
-func (d *desk) answered(id string) {
+func (d *desk) answered(session, id string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	first := len(d.pending) > 0 && d.pending[0].ID == id
-	d.pending = slices.DeleteFunc(d.pending, func(q asked) bool { return q.ID == id })
+	is := func(q asked) bool { return q.ID == id && q.session == session }
+	first := len(d.pending) > 0 && is(d.pending[0])
+	d.pending = slices.DeleteFunc(d.pending, is)
 	if in, ok := d.stdin.(*os.File); ok && first && len(d.pending) > 0 {
 		d.prompt(in, true)
 	}
@@ -202,16 +204,16 @@ func (d *desk) read(in *os.File) (lines []byte, q *asked, err error) {
 // readUnlocked is like read, for a system that cannot tell whether there is input.
 func (d *desk) readUnlocked(in *os.File) (lines []byte, q *asked, err error) {
 	d.mu.Lock()
-	var before int64
+	var before asked
 	if len(d.pending) > 0 {
-		before = d.pending[0].offset
+		before = d.pending[0]
 	}
 	d.mu.Unlock()
 	buf := make([]byte, 4096)
 	n, err := in.Read(buf)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(d.pending) > 0 && d.pending[0].offset != before {
+	if len(d.pending) > 0 && (d.pending[0].session != before.session || d.pending[0].offset != before.offset) {
 		return nil, nil, err
 	}
 	return d.gather(func(b []byte) (int, error) { return copy(b, buf[:n]), err })
@@ -272,7 +274,7 @@ func (d *desk) fill(ctx context.Context, q asked, line string) {
 func (d *desk) show(q asked) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(d.pending) == 0 || d.pending[0].ID != q.ID || d.pending[0].offset != q.offset {
+	if len(d.pending) == 0 || d.pending[0].ID != q.ID || d.pending[0].session != q.session || d.pending[0].offset != q.offset {
 		return
 	}
 	d.pending[0].form = q.form
@@ -281,9 +283,16 @@ func (d *desk) show(q asked) {
 
 // answer sends the answer. It is no error if somebody else answered first.
 func (d *desk) answer(ctx context.Context, q asked, option string, input tapedeck.Members) error {
-	_, err := d.client.Answer(ctx, api.Answer{Session: d.session, Permission: q.ID, Option: option, Input: input, Offset: &q.offset})
-	if err != nil && tapedeck.KindOf(err) != tapedeck.Conflict && ctx.Err() == nil {
+	_, err := d.client.Answer(ctx, api.Answer{Session: q.session, Permission: q.ID, Option: option, Input: input, Offset: &q.offset})
+	over := tapedeck.KindOf(err) == tapedeck.Conflict
+	if err != nil && !over && ctx.Err() == nil {
 		d.printError(err)
+	}
+	if d.session == "" && (err == nil || over) { // an inbox follows no events, which would say so
+		if over {
+			d.notice("the question no longer waits: it was answered, or its run has ended")
+		}
+		d.answered(q.session, q.ID)
 	}
 	return err
 }

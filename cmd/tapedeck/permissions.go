@@ -47,21 +47,27 @@ func (e *env) printPermissions(all []view.Permission) error {
 			}
 			continue
 		}
-		q := tapedeck.Question{ID: p.ID, ToolCallID: p.ToolCallID, Message: p.Message}
-		if p.Action != nil && json.Unmarshal(p.Action, &q.Action) != nil {
-			return tapedeck.Errorf(tapedeck.Internal, "the server's answer cannot be read")
-		}
-		if p.Form != nil && json.Unmarshal(p.Form, &q.Form) != nil {
-			return tapedeck.Errorf(tapedeck.Internal, "the server's answer cannot be read")
-		}
-		for _, o := range p.Options {
-			q.Options = append(q.Options, tapedeck.PermissionOption{ID: o.ID, Name: o.Name, Kind: o.Kind, Covers: o.Covers})
+		q, err := questionOf(p)
+		if err != nil {
+			return err
 		}
 		if err := e.printPermission(&q, p.Offset); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// questionOf returns the question that a server has sent.
+func questionOf(p *view.Permission) (tapedeck.Question, error) {
+	q := tapedeck.Question{ID: p.ID, ToolCallID: p.ToolCallID, Message: p.Message}
+	if p.Action != nil && json.Unmarshal(p.Action, &q.Action) != nil || p.Form != nil && json.Unmarshal(p.Form, &q.Form) != nil {
+		return q, tapedeck.Errorf(tapedeck.Internal, "the server's answer cannot be read")
+	}
+	for _, o := range p.Options {
+		q.Options = append(q.Options, tapedeck.PermissionOption{ID: o.ID, Name: o.Name, Kind: o.Kind, Covers: o.Covers})
+	}
+	return q, nil
 }
 
 // printPermission prints a question with the whole action.

@@ -99,7 +99,7 @@ func addCommands(e *env, root *cobra.Command) {
 		title    string
 		commands []*cobra.Command
 	}{
-		{"Run agents:", []*cobra.Command{newServe(e), newRun(e), newSay(e), newCancel(e), newResume(e), newPermissions(e), newAnswer(e), newAgents(e), newWorkflow(e)}},
+		{"Run agents:", []*cobra.Command{newServe(e), newRun(e), newSay(e), newCancel(e), newResume(e), newInbox(e), newPermissions(e), newAnswer(e), newAgents(e), newWorkflow(e)}},
 		{"Read sessions:", []*cobra.Command{
 			newList(e), newShow(e), newTail(e), newReplay(e), newSearch(e), newTasks(e), newSummary(e), newContext(e), newBranches(e), newDiff(e), newMCP(e),
 		}},

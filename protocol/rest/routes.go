@@ -121,6 +121,11 @@ func runRoutes() []Route {
 			Request: api.Answer{}, Answer: api.Answered{}, Status: http.StatusOK,
 			serve: (*handler).answer,
 		},
+		{
+			Method: http.MethodGet, Path: "/inbox", Summary: "List the questions of all sessions that wait for people, newest first.",
+			Parameters: inboxParameters, Answer: api.Inbox{}, Status: http.StatusOK,
+			serve: (*handler).inbox,
+		},
 	}
 }
 

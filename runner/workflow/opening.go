@@ -39,7 +39,7 @@ func (r *Runner) Opening(ctx context.Context, in tapedeck.Invocation) ([]tapedec
 	if err := checkAgents(d.Definitions, agents, &in); err != nil {
 		return nil, err
 	}
-	variables, err := firstVariables(d.Main.Start, c.Variables, in.Task)
+	variables, err := r.firstVariables(d.Main.Start, c.Variables, in.Task)
 	if err != nil {
 		return nil, err
 	}
@@ -117,15 +117,12 @@ func (r *Runner) xml(ctx context.Context, c Config) (xml, process string, err er
 		return "", "", tapedeck.Errorf(tapedeck.Invalid, "the diagram is JSON, not BPMN").WithHint("give the XML of the diagram")
 	case c.BPMN != "":
 		return c.BPMN, c.Process, nil
-	case c.Name != "" && r.options.Lookup == nil:
-		return "", "", tapedeck.Errorf(tapedeck.NotFound, "there is no stored workflow %.100q: this server stores none", c.Name)
 	case c.Name != "":
-		stored, err := r.options.Lookup(ctx, c.Name, c.Digest)
+		stored, err := r.stored(ctx, c.Name, c.Digest)
 		return string(stored), c.Process, err
-	case r.options.XML != nil:
-		return string(r.options.XML), cmp.Or(c.Process, r.options.Process), r.problem
 	}
-	return "", "", tapedeck.Errorf(tapedeck.Invalid, "the task has no diagram").WithHint("give its XML as bpmn, or the name of a stored workflow")
+	own, err := r.ownXML(ctx)
+	return string(own), cmp.Or(c.Process, r.options.Process), err
 }
 
 // checkAgents checks that the tasks have agents which the invocation can start.
@@ -151,18 +148,22 @@ func checkAgents(d *bpmn.Definitions, agents map[string]string, in *tapedeck.Inv
 // maxVariable is the largest variable, in bytes of its JSON.
 const maxVariable = 1 << 20
 
-// firstVariables returns the variables of a new process: those that are given, the
-// defaults of the form of the start event, and the text of the task as "task".
-func firstVariables(start *bpmn.Node, given map[string]json.RawMessage, task string) (tapedeck.Members, error) {
+// firstVariables returns the variables of a new process: those that are given, those of the
+// options, the defaults of the form of the start event, and the text of the task.
+func (r *Runner) firstVariables(start *bpmn.Node, given map[string]json.RawMessage, task string) (tapedeck.Members, error) {
 	out := tapedeck.Members{}
-	for name, value := range given {
+	for name, value := range r.options.variables(given) {
 		if len(value) > maxVariable {
 			return nil, tapedeck.Errorf(tapedeck.TooLarge, "the variable %.100q has %d bytes; at most %d are allowed", name, len(value), maxVariable)
 		}
 		out[name] = value
 	}
-	if _, has := out["task"]; !has && task != "" {
-		out["task"] = encode(task)
+	if name := r.options.taskVariable(); task != "" && out[name] == nil {
+		v, err := taskValue(start, name, task)
+		if err != nil {
+			return nil, err
+		}
+		out[name] = encode(v)
 	}
 	if start.Form == nil {
 		return out, nil

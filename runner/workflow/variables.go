@@ -98,17 +98,35 @@ func fieldDefault(f *bpmn.Field, env map[string]any) (any, error) {
 	if err != nil || !isText {
 		return v, err
 	}
+	return typed(f, "the default", text)
+}
+
+// taskValue returns the text of a task in the type of the field of the start that asks for
+// it.
+func taskValue(start *bpmn.Node, name, text string) (any, error) {
+	if start.Form != nil {
+		for i := range start.Form.Fields {
+			if f := &start.Form.Fields[i]; f.ID == name {
+				return typed(f, "the task", text)
+			}
+		}
+	}
+	return text, nil
+}
+
+// typed returns a text in the type of a field.
+func typed(f *bpmn.Field, what, text string) (any, error) {
 	switch f.Type {
 	case bpmn.BooleanField:
 		b, err := strconv.ParseBool(strings.TrimSpace(text))
 		if err != nil {
-			return nil, tapedeck.Errorf(tapedeck.Invalid, "the default %.60q of the field %s is not true or false", text, f.ID)
+			return nil, tapedeck.Errorf(tapedeck.Invalid, "%s %.60q of the field %s is not true or false", what, text, f.ID)
 		}
 		return b, nil
 	case bpmn.IntegerField, bpmn.NumberField:
 		n, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 		if err != nil {
-			return nil, tapedeck.Errorf(tapedeck.Invalid, "the default %.60q of the field %s is not a number", text, f.ID)
+			return nil, tapedeck.Errorf(tapedeck.Invalid, "%s %.60q of the field %s is not a number", what, text, f.ID)
 		}
 		return n, nil
 	}

@@ -26,10 +26,17 @@ const (
 
 // Options of a workflow.
 type Options struct {
-	// XML is the diagram that runs if the task gives none. Nil: every task gives its own.
+	// XML is the diagram that runs if the task gives none, or Name is the name of a stored
+	// one, of which the newest version runs. Without both, every task gives its own.
 	// Process is the process of it that runs; "" if it has only one.
 	XML     []byte
+	Name    string
 	Process string
+
+	// Variables are the first variables; a task can give others. TaskVariable is the name
+	// of the variable that gets the text of a task; "" for "task".
+	Variables    map[string]json.RawMessage
+	TaskVariable string
 
 	// Agents are the agents of tasks, by the id or the type of the element; "*" is for
 	// tasks that name none. A task can give others.
@@ -59,10 +66,11 @@ type Config struct {
 type Runner struct {
 	options     Options
 	definitions definitions
-	problem     error // why the diagram of the options cannot run
+	attached    []string // agents that there are; nil if that is not known
+	own         own
 }
 
-// New returns a runner. A diagram that cannot run makes it unavailable.
+// New returns a runner. A diagram of its own that cannot run makes it unavailable.
 func New(o Options) *Runner {
 	if o.MaxTasks <= 0 {
 		o.MaxTasks = DefaultMaxTasks
@@ -73,20 +81,13 @@ func New(o Options) *Runner {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	r := &Runner{options: o}
-	if o.XML != nil {
-		_, r.problem = r.definitions.read(string(o.XML), o.Process)
-	}
-	return r
+	return &Runner{options: o}
 }
 
 // Capabilities says what a workflow can do.
 func (r *Runner) Capabilities() tapedeck.Capabilities {
 	return tapedeck.Capabilities{Permission: true, Interrupt: true, Resume: true, Exact: true}
 }
-
-// Available returns why the diagram of the options cannot run, nil if it can.
-func (r *Runner) Available() error { return r.problem }
 
 // Durable says that the state of a run is in the log; see runner.Durable.
 func (r *Runner) Durable() {}

@@ -28,6 +28,9 @@ func TestStore(t *testing.T) {
 // session and the positions of three events in memory, so that it must read from the
 // database.
 func TestStoreWithoutMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes as long as TestStore, and nearly all of it is the same")
+	}
 	storetest.Run(t, suite(sqlite.Options{HotSessions: 1, Readers: 1}, 3))
 }
 

@@ -16,6 +16,9 @@ import (
 func TestStore(t *testing.T) {
 	for name, size := range map[string]int64{"64 MiB": 64 << 20, "64 KiB": 64 << 10, "nothing": 0} {
 		t.Run(name, func(t *testing.T) {
+			if testing.Short() && size != 64<<10 {
+				t.Skip("takes minutes with the race detector")
+			}
 			t.Parallel()
 			storetest.Run(t, func(t testing.TB) storetest.Store { return overSQLite(t, size) })
 		})

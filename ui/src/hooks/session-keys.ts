@@ -48,7 +48,7 @@ export function usePlaybackKeys(deck: Deck, state: DeckState): void {
 }
 
 /** When g was pressed. The frame and the page have shortcuts, and only one of them gets the key. */
-let since = 0;
+let since = Number.NEGATIVE_INFINITY; // not 0: that is a moment in the first 1.5 s of the page
 
 /** Shortcuts of two keys: g, then another key. A place that returns false leaves the key. */
 export function useGoKeys(places: Record<string, () => unknown>): void {
@@ -61,7 +61,7 @@ export function useGoKeys(places: Record<string, () => unknown>): void {
     keys[`g ${key}`] = go; // no real key: a name for the palette
     keys[key] = () => {
       if (performance.now() - since > 1500) return false;
-      since = 0;
+      since = Number.NEGATIVE_INFINITY;
       return go();
     };
   }

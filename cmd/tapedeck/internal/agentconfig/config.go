@@ -51,6 +51,7 @@ type agent struct {
 	URL        string            `toml:"url"`
 	KeyEnv     string            `toml:"key_env"`
 	Model      string            `toml:"model"`
+	Models     []string          `toml:"models"`
 	System     string            `toml:"system"`
 	MaxTurns   int               `toml:"max_turns"`
 	Headers    map[string]string `toml:"headers"`
@@ -59,6 +60,7 @@ type agent struct {
 
 	Env         []string          `toml:"env"`
 	Cwd         *string           `toml:"cwd"`
+	Folders     []string          `toml:"folders"`
 	Permissions map[string]string `toml:"permissions"`
 	Starts      []string          `toml:"starts"`
 	RunTimeout  *time.Duration    `toml:"run_timeout"`
@@ -69,6 +71,13 @@ type agent struct {
 	Auth   string `toml:"auth"`
 	Mode   string `toml:"mode"`
 	Script string `toml:"script"`
+
+	File         string            `toml:"file"`
+	Workflow     string            `toml:"workflow"`
+	Process      string            `toml:"process"`
+	Variables    map[string]any    `toml:"variables"`
+	TaskVariable string            `toml:"task_variable"`
+	Agents       map[string]string `toml:"agents"`
 }
 
 // A price is the price of a million tokens, in US dollars.
@@ -121,7 +130,7 @@ func parse(path string, text []byte) (Config, error) {
 	case err != nil:
 		return c, mistyped(path, err)
 	}
-	if unknown := md.Undecoded(); len(unknown) > 0 {
+	if unknown := slices.DeleteFunc(md.Undecoded(), inAny); len(unknown) > 0 {
 		return c, tapedeck.Errorf(tapedeck.Invalid, "%s:%d: there is no setting %q", path, lineOf(text, unknown[0]), strings.Join(unknown[0], ".")).
 			WithHint("docs/agents/README.md lists all settings")
 	}
@@ -140,6 +149,12 @@ func parse(path string, text []byte) (Config, error) {
 		}
 	}
 	return c, nil
+}
+
+// inAny reports whether a key is inside of a setting that may have any content. The parser
+// calls keys of tables in its lists undecoded, although it has decoded them.
+func inAny(key toml.Key) bool {
+	return len(key) > 2 && key[0] == "agent" && (key[1] == "variables" || key[1] == "parameters")
 }
 
 // reason returns the message of a syntax error without the value.
@@ -211,7 +226,7 @@ func lineOfAgent(text []byte, i int) int {
 }
 
 // kinds are the kinds of agents.
-var kinds = []string{"a2a", "acp", "agui", "llm", "process", "script"}
+var kinds = []string{"a2a", "acp", "agui", "llm", "process", "script", "workflow"}
 
 // check checks the settings without building the agent, and fills in those that the
 // preset has.
@@ -241,6 +256,9 @@ func (a *agent) check(seen map[string]bool) error {
 	if err := a.checkURL(); err != nil {
 		return err
 	}
+	if err := a.checkWorkflow(); err != nil {
+		return err
+	}
 	return a.checkUnused()
 }
 
@@ -262,6 +280,14 @@ func (a *agent) checkLists() error {
 				return tapedeck.Errorf(tapedeck.Invalid, "env of the agent %s has an entry without a name", a.Name).
 					WithHint(`it takes names of variables to pass on, and pairs such as "NAME=value"`)
 			}
+		}
+	}
+	if len(a.Models) > 0 && a.Model == "" {
+		return tapedeck.Errorf(tapedeck.Invalid, "the agent %s has models to choose from, but no model", a.Name).WithHint("set model to the one that it uses unless a task chooses another")
+	}
+	for _, v := range slices.Concat(a.Models, a.Folders) {
+		if v == "" || tapedeck.CheckName("it", v) != nil {
+			return tapedeck.Errorf(tapedeck.Invalid, "models and folders of the agent %s take texts of 1 to 512 bytes", a.Name)
 		}
 	}
 	for _, m := range a.MCP {
@@ -298,6 +324,7 @@ func envsOf(servers []mcpServer) (out [][]string) {
 // checkUnused refuses settings that have no effect for the kind of the agent.
 func (a *agent) checkUnused() error {
 	llm, remote, program := a.Kind == "llm", a.Kind == "a2a" || a.Kind == "agui", a.Kind == "acp" || a.Kind == "process"
+	flow := a.Kind == "workflow"
 	for _, s := range []struct {
 		name string
 		set  bool
@@ -307,10 +334,13 @@ func (a *agent) checkUnused() error {
 		{"url", a.URL != "", llm || remote}, {"key_env", a.KeyEnv != "", llm}, {"headers", a.Headers != nil, llm || remote},
 		{"model", a.Model != "", llm}, {"system", a.System != "", llm},
 		{"max_turns", a.MaxTurns != 0, llm}, {"parameters", a.Parameters != nil, llm}, {"prices", a.Prices != nil, llm},
-		{"permissions", a.Permissions != nil, llm}, {"starts", a.Starts != nil, llm}, {"mcp", a.MCP != nil, llm || a.Kind == "acp"},
+		{"permissions", a.Permissions != nil, llm}, {"starts", a.Starts != nil, llm || flow}, {"mcp", a.MCP != nil, llm || a.Kind == "acp"},
 		{"env", a.Env != nil, llm || program}, {"auth", a.Auth != "", a.Kind == "acp"}, {"mode", a.Mode != "", a.Kind == "acp"},
 		{"resume", a.Resume != nil, a.Kind == "process"}, {"dialect", a.Dialect != "", a.Kind == "process"}, {"mapping", a.Mapping != nil, a.Kind == "process"},
 		{"script", a.Script != "", a.Kind == "script"}, {"cwd", a.Cwd != nil, llm || program},
+		{"models", a.Models != nil, llm}, {"folders", a.Folders != nil, llm || program},
+		{"file", a.File != "", flow}, {"workflow", a.Workflow != "", flow}, {"process", a.Process != "", flow},
+		{"variables", a.Variables != nil, flow}, {"task_variable", a.TaskVariable != "", flow}, {"agents", a.Agents != nil, flow},
 	} {
 		if s.set && !s.ok {
 			return tapedeck.Errorf(tapedeck.Invalid, "%s is not a setting of an agent of kind %s", s.name, a.Kind)
