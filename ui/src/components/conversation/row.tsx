@@ -28,6 +28,8 @@ export const RowView = memo(function RowView(p: Props) {
       return <Rule>{duration(row.ms)} idle</Rule>;
     case "jump":
       return <JumpRow {...p} />;
+    case "retry":
+      return <RetryRow {...p} />;
     case "end":
       return <RunEnd run={row.run} />;
     default:
@@ -194,6 +196,23 @@ function RunEnd({ run }: { run: Run }) {
         </p>
       )}
     </div>
+  );
+}
+
+/** A run repeats a step. The earlier attempt is shown at its own time. */
+function RetryRow({ row, actions }: Props) {
+  if (row.kind !== "retry") return null;
+  const { attempt, reason, to } = row.retry;
+  return (
+    <Rule>
+      <span className="min-w-0 truncate" title={reason}>
+        Attempt {attempt}
+        {reason && ` · ${reason}`}
+      </span>
+      <button type="button" className="underline hover:text-text" onClick={() => actions.onSeek(to)}>
+        Show the earlier one
+      </button>
+    </Rule>
   );
 }
 
