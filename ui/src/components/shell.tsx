@@ -52,8 +52,8 @@ export function Shell() {
               Offline
             </span>
           )}
-          <Button look="primary" icon="plus" title="n" onClick={() => setStarting(true)}>
-            New session
+          <Button look="primary" icon="plus" title="New session (n)" onClick={() => setStarting(true)}>
+            <span className="max-sm:sr-only">New session</span>
           </Button>
           <Account />
           <IconButton
