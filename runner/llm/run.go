@@ -52,6 +52,9 @@ func (s *run) started(d payload.AgentStarted) error {
 
 func (s *run) loop() error {
 	for s.turn = 1; s.turn <= s.config.MaxTurns; s.turn++ {
+		if err := s.proceed(); err != nil {
+			return err
+		}
 		if _, err := s.hear(); err != nil {
 			return err
 		}
@@ -71,6 +74,14 @@ func (s *run) loop() error {
 		}
 	}
 	return tapedeck.Errorf(tapedeck.Limited, "the agent has called its model %d times and has not finished", s.config.MaxTurns)
+}
+
+// proceed waits until the run may call the model.
+func (s *run) proceed() error {
+	if s.in.Proceed == nil {
+		return nil
+	}
+	return s.in.Proceed(s.ctx)
 }
 
 // hear adds what users have sent to the run meanwhile. It reports whether there was
