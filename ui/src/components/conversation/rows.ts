@@ -176,6 +176,9 @@ export interface RowActions {
   onLink?: (at: number) => void;
   onSeek: (at: number) => void;
   onPlay: (at: number) => void;
+  /** Shows the events that a jump has reverted, with a way back. */
+  onShowHidden?: (at: number) => void;
+  onThread?: (thread: string) => void;
   /** Undoes the newest jump, which may be an undo. */
   onUndo: () => void;
   /** Compares the session before a jump with the session now. */
