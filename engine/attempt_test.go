@@ -168,3 +168,29 @@ func TestAttemptAfterARestart(t *testing.T) {
 		w.Error(got)
 	}
 }
+
+// An attempt whose place is in the log is formed before another jump is appended. It names
+// that jump all the same.
+func TestAttemptAfterAnotherJump(t *testing.T) {
+	w := newWorld(t, silent)
+	w.create("s")
+	w.must(w.append("s", `message.added {"message":{"id":"u","role":"user","content":"x"}}`))
+	side := parse(`RUN_STARTED {"runId":"r"}`, `TEXT_MESSAGE_START {"messageId":"a"}`)
+	for i := range side {
+		side[i].Thread = "side"
+	}
+	_, err := w.Append(t.Context(), tapedeck.Append{Session: "s", Events: side})
+	w.must(err)
+	w.store.before = func() {
+		_, err := w.Clear(t.Context(), api.Clear{Session: "s", Thread: "main"})
+		w.must(err)
+	}
+	again := parse(`attempt.superseded {"fromOffset":3}`)
+	again[0].Thread = "side"
+	_, err = w.Append(t.Context(), tapedeck.Append{Session: "s", Events: again})
+	w.must(err)
+	events := w.log("s")
+	if j, _ := events[5].Jump(); j.Previous != 4 || !j.Attempt {
+		t.Errorf("%s %s", events[5].Type, events[5].Data)
+	}
+}

@@ -72,7 +72,7 @@ func (c *call) follow(ctx context.Context, f *fold, from int64, yield func(*upda
 // run of the task repeats a step.
 func (c *call) updates(ctx context.Context, f **fold, e *tapedeck.Event) ([]sdk.Event, error) {
 	j, ok := e.Jump()
-	if ok && ((*f).invocation == "" && j.Reverts(tapedeck.MainThread) || j.Attempt && (*f).has(e)) {
+	if ok && ((*f).invocation == "" && j.Reverts(tapedeck.MainThread) || j.Attempt && (*f).invocation == e.Invocation) {
 		back, err := c.load(ctx, (*f).ref, e.Offset+1)
 		if err != nil {
 			return nil, err
