@@ -70,6 +70,11 @@ type Invocation struct {
 	// a runner whose [Capabilities] have Steer gets any.
 	Steer func(ctx context.Context) ([]json.RawMessage, error)
 
+	// Proceed waits while people are asked whether the run may use more than its budget.
+	// Call it before each call of the model. An error ends the run. It is nil in a host
+	// without budgets.
+	Proceed func(ctx context.Context) error
+
 	// Stored waits until all events that were yielded are durable. Call it
 	// between events, before an action that a restarted server must know about.
 	// It is nil in a host without a log.
@@ -144,6 +149,9 @@ type Agent struct {
 	Name        string `json:"name"`
 	Kind        string `json:"kind"` // of its runner
 	Description string `json:"description,omitempty"`
+
+	Models  []string `json:"models,omitempty"`  // what a task may choose with the member "model" of its config, the default first; none if there is no choice
+	Folders []string `json:"folders,omitempty"` // what a session may choose with its label "folder"; none if there is no choice
 
 	Capabilities *Capabilities `json:"capabilities,omitempty"` // nil if the runner does not report them
 	Unavailable  string        `json:"unavailable,omitempty"`  // why it cannot run here; "" if it can

@@ -121,19 +121,28 @@ type Agent struct {
 	RunTimeout  time.Duration // instead of that of [Options]; 0 for that, negative for no limit
 	IdleTimeout time.Duration // instead of that of [Options]; 0 for that, negative for no limit
 	KillAfter   time.Duration // instead of that of [Options]; 0 for that
+	Budget      Budget        // what each run may use before it asks people; the zero value for no limit
 	Starts      []string      // names of the agents that it may start; of a workflow, nil means all others
 
+	Models  []string // the models that a task may choose, the default first; none if there is no choice
+	Folders []string // the folders that a session may choose; none if there is no choice
+
 	// Folder returns the folder in which the agent works in a session, and creates it
-	// if it does not exist. Nil: the agent has no folder.
-	Folder func(session string) (string, error)
+	// if it does not exist. chosen is the one of Folders that the session has chosen, ""
+	// for none. Nil: the agent has no folder.
+	Folder func(session, chosen string) (string, error)
 }
+
+// A Budget is what a run may use before it asks people whether to continue. 0 is no
+// limit.
+type Budget = engine.Budget
 
 func engineAgents(list []Agent) []engine.Agent {
 	out := make([]engine.Agent, len(list))
 	for i, a := range list {
 		out[i] = engine.Agent{
-			Agent:  tapedeck.Agent{Name: a.Name, Kind: cmp.Or(a.Kind, "go"), Description: a.Description},
-			Runner: a.Runner, RunTimeout: a.RunTimeout, IdleTimeout: a.IdleTimeout,
+			Agent:  tapedeck.Agent{Name: a.Name, Kind: cmp.Or(a.Kind, "go"), Description: a.Description, Models: a.Models, Folders: a.Folders},
+			Runner: a.Runner, RunTimeout: a.RunTimeout, IdleTimeout: a.IdleTimeout, Budget: a.Budget,
 			KillAfter: max(a.KillAfter, 0), Starts: a.Starts, Folder: a.Folder,
 		}
 	}

@@ -106,7 +106,7 @@ var importFormats = []string{"ndjson", "agui", "asciicast", "claude-code", "open
 // markers are the kinds of markers in a replay index.
 var markers = []string{
 	view.MarkUser, view.MarkTool, view.MarkError, view.MarkCancel, view.MarkPermission, view.MarkPlan, view.MarkInstance, view.MarkWorkflow,
-	view.MarkRewind, view.MarkOverwrite, view.MarkClear, view.MarkFork, view.MarkErase, view.MarkBookmark, view.MarkFeedback,
+	view.MarkRewind, view.MarkOverwrite, view.MarkClear, view.MarkAttempt, view.MarkFork, view.MarkErase, view.MarkBookmark, view.MarkFeedback,
 }
 
 // keys are the names that the members of some objects have.
@@ -206,7 +206,7 @@ func (s *schemas) addNested(known map[reflect.Type]*schema, t reflect.Type) erro
 
 // member returns the schema of a member of a struct. A member can be null only if
 // nullable names it, or if its field is a pointer and the member is required. A slice is
-// never null: the server sends [].
+// never null: the server sends []. The values of a map of pointers can be null.
 func (s *schemas) member(path string, t reflect.Type, f reflect.StructField, have *schema, required bool) *schema {
 	out := unmark(have)
 	null := nullable[path] || f.Type.Kind() == reflect.Pointer && required
@@ -221,6 +221,9 @@ func (s *schemas) member(path string, t reflect.Type, f reflect.StructField, hav
 	}
 	if names := keys[path]; names != nil {
 		out.PropertyNames = names
+	}
+	if f.Type.Kind() == reflect.Map && f.Type.Elem().Kind() == reflect.Pointer && out.AdditionalProperties != nil {
+		out.AdditionalProperties = &schema{AnyOf: []*schema{unmark(out.AdditionalProperties), {Type: "null"}}}
 	}
 	if null {
 		out = &schema{AnyOf: []*schema{out, {Type: "null"}}}

@@ -23,6 +23,7 @@ type recorder struct {
 	count     int               // of the ids that it made
 	parts     map[string]string // by kind and id of the open parts: the id in the log; the chunks use an id again in each step
 	calls     map[string]*call
+	step      []string // the calls that began in this step
 	approvals []payload.Interrupt
 	events    []tapedeck.Event
 }
@@ -61,6 +62,7 @@ type recorded struct {
 	ApprovalID     string          `json:"approvalId"`
 	Transient      bool            `json:"transient"`
 	Data           json.RawMessage `json:"data"`
+	Parts          []uiPart        `json:"parts"`
 }
 
 // add adds a chunk. A type of a later version adds nothing.
@@ -86,12 +88,17 @@ func (r *recorder) add(raw json.RawMessage) error {
 	switch {
 	case c.Type == chunkStartStep:
 		r.turn++
+		r.step = nil
+	case c.Type == chunkResetStep:
+		r.reset()
 	case strings.HasPrefix(c.Type, "text-"), strings.HasPrefix(c.Type, "reasoning-") && c.Type != chunkReasoningFile:
 		return r.part(&c)
 	case strings.HasPrefix(c.Type, "tool-"):
 		return r.tool(&c)
 	case isWhole(c.Type):
 		r.whole(&c, raw)
+	case c.Type == chunkSteering:
+		r.steer(&c)
 	case c.Type == chunkFinish, c.Type == chunkAbort, c.Type == chunkError:
 		r.end(&c)
 	}
@@ -105,6 +112,16 @@ func (r *recorder) begin(id string) {
 		r.run = tapedeck.NewID("inv_")
 	}
 	r.put(payload.RunStarted{ThreadID: tapedeck.MainThread, RunID: r.run})
+}
+
+// reset records that the step begins again.
+func (r *recorder) reset() {
+	clear(r.parts)
+	for _, id := range r.step {
+		delete(r.calls, id)
+	}
+	r.step = nil
+	r.putEvent(tapedeck.Event{Type: tapedeck.AttemptSuperseded, Data: json.RawMessage(`{}`)})
 }
 
 // newID returns an id for an item of the run.
@@ -173,6 +190,7 @@ func (r *recorder) tool(c *recorded) error {
 			}
 			k = &call{name: c.ToolName}
 			r.calls[c.ToolCallID] = k
+			r.step = append(r.step, c.ToolCallID)
 			r.put(payload.ToolCallStart{ToolCallID: c.ToolCallID, ToolCallName: c.ToolName})
 		}
 		if c.Type != chunkToolStart {
@@ -251,6 +269,23 @@ func (r *recorder) whole(c *recorded, raw json.RawMessage) {
 		id = r.newID()
 	}
 	r.put(payload.ActivitySnapshot{MessageID: id, ActivityType: c.Type, Content: raw})
+}
+
+// steer records what a user has said to the running agent.
+func (r *recorder) steer(c *recorded) {
+	words := ""
+	for i := range c.Parts {
+		if c.Parts[i].Type == "text" {
+			words += c.Parts[i].Text
+		}
+	}
+	id := c.ID
+	if id == "" {
+		id = r.newID()
+	}
+	e := payload.NewEvent(payload.MessageAdded{Message: payload.NewMessage(id, payload.RoleUser, words)})
+	e.Invocation, e.Turn, e.Actor = r.run, r.turn, payload.RoleUser
+	r.events = append(r.events, e)
 }
 
 // end ends the run.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
@@ -15,8 +16,9 @@ import (
 // much in memory.
 const readBytes = 128 << 10
 
-// VersionHeader is the header with which a client says that its AI SDK is older than
-// version 6. Clients of version 5 end a stream with an error when they see an approval.
+// VersionHeader is the header with which a client names the version of its AI SDK. A client
+// that does not gets what 6 and 7 understand: those of version 5 end a stream with an error
+// when they see an approval, and only those of version 7 know messages that steer.
 const VersionHeader = "Tapedeck-AI-SDK-Version"
 
 // versionOf returns the version of the client's AI SDK.
@@ -24,8 +26,10 @@ func versionOf(r *http.Request) (int, error) {
 	switch v, _, _ := strings.Cut(strings.TrimSpace(r.Header.Get(VersionHeader)), "."); v {
 	case "5":
 		return 5, nil
-	case "", "6", "7":
+	case "", "6":
 		return 6, nil
+	case "7":
+		return 7, nil
 	default:
 		return 0, tapedeck.Errorf(tapedeck.Invalid, "the header %s must be 5, 6 or 7, not %.20q", VersionHeader, v)
 	}
@@ -38,7 +42,40 @@ type stream struct {
 	*encoder
 	out     *sse.Stream
 	session string
-	from    int64 // chunks of events before this offset are not sent: the client has them; 0 for all
+	past    past
+}
+
+// A past says what earlier attempts of the run have done, as of an offset. The stream of
+// a message that is read from its beginning leaves it out.
+type past struct {
+	attempts []tapedeck.Jump
+	to       int64
+}
+
+// has reports whether an event is a part of an earlier attempt, or says that it is one.
+func (p *past) has(e *tapedeck.Event) bool {
+	return e.Offset < p.to && (e.Type == tapedeck.AttemptSuperseded || slices.ContainsFunc(p.attempts, func(j tapedeck.Jump) bool {
+		return j.To <= e.Offset && e.Offset < j.Offset
+	}))
+}
+
+// findPast finds the attempts since an offset.
+func (s *stream) findPast(ctx context.Context, from int64) error {
+	head, err := s.Sessions.Head(ctx, s.session)
+	if err != nil || head.LastJump <= from {
+		return err
+	}
+	t, err := s.Views.Timeline(ctx, s.session, head.Head)
+	if err != nil {
+		return err
+	}
+	s.past.to = head.Head
+	for _, j := range t.Jumps() {
+		if j.Attempt && j.Offset > from && j.Reverts(tapedeck.MainThread) {
+			s.past.attempts = append(s.past.attempts, j)
+		}
+	}
+	return nil
 }
 
 var (
@@ -71,6 +108,9 @@ func (s *stream) follow(r *http.Request, from int64) error {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer context.AfterFunc(s.Stop, cancel)()
+	if err := s.findPast(ctx, from); err != nil {
+		return err
+	}
 	o := tapedeck.FollowOptions{From: from, Idle: sse.Heartbeat / 2, MaxBytes: readBytes}
 	for page, err := range s.Sessions.Follow(ctx, s.session, o) {
 		if err == nil {
@@ -102,7 +142,7 @@ func (s *stream) page(page tapedeck.Page) error {
 		if err != nil {
 			return err
 		}
-		if e.ThreadName() != tapedeck.MainThread || e.Invocation != s.invocation {
+		if e.ThreadName() != tapedeck.MainThread || e.Invocation != s.invocation || s.past.has(&e) {
 			continue
 		}
 		if s.addFrom(&e); s.ended {

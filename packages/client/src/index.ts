@@ -9,6 +9,7 @@ export type {
   DiffQuery,
   EventsPage,
   EventsQuery,
+  Login,
   Producer,
   SearchQuery,
   SessionsQuery,

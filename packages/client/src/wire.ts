@@ -44,6 +44,8 @@ export type Agent = {
   name: string;
   kind: string;
   description?: string;
+  models?: string[];
+  folders?: string[];
   capabilities?: Capabilities;
   unavailable?: string;
 };
@@ -101,6 +103,22 @@ export type Appended = {
   head: number;
   duplicate?: boolean;
 };
+
+export type AttemptSupersededData = {
+  fromOffset: number;
+  attempt?: number;
+  reason?: string;
+  previous?: number;
+  timestamp?: number;
+  metadata?: JsonObject;
+  rawEvent?: Json;
+};
+
+export interface AttemptSupersededEvent extends Omit<Envelope, "data"> {
+  type: "attempt.superseded";
+  channel: "session";
+  data: AttemptSupersededData;
+}
 
 export type Axis = "time" | "events";
 
@@ -783,7 +801,7 @@ export type Item = {
   duration_ms?: number;
 };
 
-export type KnownEvent = MessageAddedEvent | TextMessageStartEvent | TextMessageContentEvent | TextMessageEndEvent | TextMessageChunkEvent | ReasoningStartEvent | ReasoningMessageStartEvent | ReasoningMessageContentEvent | ReasoningMessageEndEvent | ReasoningMessageChunkEvent | ReasoningEndEvent | ReasoningEncryptedValueEvent | ToolCallStartEvent | ToolCallArgsEvent | ToolCallEndEvent | ToolCallChunkEvent | ToolCallResultEvent | PermissionRequestedEvent | PermissionAnsweredEvent | RunStartedEvent | RunFinishedEvent | RunErrorEvent | StepStartedEvent | StepFinishedEvent | StateSnapshotEvent | StateDeltaEvent | MessagesSnapshotEvent | ActivitySnapshotEvent | ActivityDeltaEvent | SubagentStartedEvent | SubagentFinishedEvent | SubagentErrorEvent | RawEvent | CustomEvent | InstanceStartedEvent | PlanUpdatedEvent | AgentStartedEvent | AgentLinkedEvent | UsageReportedEvent | WorkflowStartedEvent | WorkflowEnteredEvent | WorkflowWaitingEvent | WorkflowCaughtEvent | WorkflowLeftEvent | WorkflowFailedEvent | WorkflowVariablesEvent | WorkflowMessageEvent | WorkflowEndedEvent | TerminalOutputEvent | TerminalInputEvent | TerminalResizeEvent | TerminalExitEvent | PresenceJoinedEvent | PresenceLeftEvent | PresenceMovedEvent | SessionCreatedEvent | SessionRenamedEvent | SessionRewoundEvent | SessionClearedEvent | SessionOverwrittenEvent | SessionForkedEvent | SessionImportedEvent | SessionRedactedEvent | SessionClosedEvent | FeedbackAddedEvent | BookmarkAddedEvent | InputQueuedEvent | InputMovedEvent | InputSteeredEvent | InputStartedEvent | InputWithdrawnEvent;
+export type KnownEvent = MessageAddedEvent | TextMessageStartEvent | TextMessageContentEvent | TextMessageEndEvent | TextMessageChunkEvent | ReasoningStartEvent | ReasoningMessageStartEvent | ReasoningMessageContentEvent | ReasoningMessageEndEvent | ReasoningMessageChunkEvent | ReasoningEndEvent | ReasoningEncryptedValueEvent | ToolCallStartEvent | ToolCallArgsEvent | ToolCallEndEvent | ToolCallChunkEvent | ToolCallResultEvent | PermissionRequestedEvent | PermissionAnsweredEvent | RunStartedEvent | RunFinishedEvent | RunErrorEvent | StepStartedEvent | StepFinishedEvent | StateSnapshotEvent | StateDeltaEvent | MessagesSnapshotEvent | ActivitySnapshotEvent | ActivityDeltaEvent | SubagentStartedEvent | SubagentFinishedEvent | SubagentErrorEvent | RawEvent | CustomEvent | InstanceStartedEvent | PlanUpdatedEvent | AgentStartedEvent | AgentLinkedEvent | UsageReportedEvent | WorkflowStartedEvent | WorkflowEnteredEvent | WorkflowWaitingEvent | WorkflowCaughtEvent | WorkflowLeftEvent | WorkflowFailedEvent | WorkflowVariablesEvent | WorkflowMessageEvent | WorkflowEndedEvent | TerminalOutputEvent | TerminalInputEvent | TerminalResizeEvent | TerminalExitEvent | PresenceJoinedEvent | PresenceLeftEvent | PresenceMovedEvent | SessionCreatedEvent | SessionRenamedEvent | SessionRewoundEvent | SessionClearedEvent | SessionOverwrittenEvent | AttemptSupersededEvent | SessionForkedEvent | SessionImportedEvent | SessionRedactedEvent | SessionClosedEvent | FeedbackAddedEvent | BookmarkAddedEvent | InputQueuedEvent | InputMovedEvent | InputSteeredEvent | InputStartedEvent | InputWithdrawnEvent;
 
 export type LineError = {
   line: number;
@@ -799,7 +817,7 @@ export type Link = {
 
 export type Marker = {
   offset: number;
-  kind: "user" | "tool" | "error" | "cancel" | "permission" | "plan" | "instance" | "workflow" | "rewind" | "overwrite" | "clear" | "fork" | "erase" | "bookmark" | "feedback";
+  kind: "user" | "tool" | "error" | "cancel" | "permission" | "plan" | "instance" | "workflow" | "rewind" | "overwrite" | "clear" | "attempt" | "fork" | "erase" | "bookmark" | "feedback";
   label?: string;
   at: string;
   position_ms: number;
@@ -886,6 +904,21 @@ export type Move = {
   actor?: string;
 };
 
+export type NamedToken = {
+  id: string;
+  name: string;
+  role: string;
+  subject: string;
+  created_at: string;
+  expires: string;
+  before?: number;
+  forks?: boolean;
+};
+
+export type NamedTokens = {
+  tokens: NamedToken[];
+};
+
 export type NewContextEvent = {
   event_type: "system_message" | "user_message" | "assistant_message" | "tool_call" | "tool_result";
   content: Json;
@@ -929,6 +962,7 @@ export type NewToken = {
   forks?: boolean;
   before?: number;
   invocation?: string;
+  name?: string;
 };
 
 export type NewWorkflow = {
@@ -1351,6 +1385,7 @@ export type RedactionSample = {
 export type Rename = {
   title?: string;
   labels?: Record<string, string>;
+  change_labels?: Record<string, string | null>;
   actor?: string;
 };
 
@@ -1372,8 +1407,8 @@ export type ReplayIndex = {
   runs: number;
   forks?: IndexedFork[];
   markers: Marker[];
-  marked: Partial<Record<"user" | "tool" | "error" | "cancel" | "permission" | "plan" | "instance" | "workflow" | "rewind" | "overwrite" | "clear" | "fork" | "erase" | "bookmark" | "feedback", number>>;
-  thinned?: Partial<Record<"user" | "tool" | "error" | "cancel" | "permission" | "plan" | "instance" | "workflow" | "rewind" | "overwrite" | "clear" | "fork" | "erase" | "bookmark" | "feedback", number>>;
+  marked: Partial<Record<"user" | "tool" | "error" | "cancel" | "permission" | "plan" | "instance" | "workflow" | "rewind" | "overwrite" | "clear" | "attempt" | "fork" | "erase" | "bookmark" | "feedback", number>>;
+  thinned?: Partial<Record<"user" | "tool" | "error" | "cancel" | "permission" | "plan" | "instance" | "workflow" | "rewind" | "overwrite" | "clear" | "attempt" | "fork" | "erase" | "bookmark" | "feedback", number>>;
   gaps: Gap[];
   gaps_left_out?: number;
   density: Density;
@@ -1386,6 +1421,13 @@ export type Resume = {
   thread?: string;
   config?: Json;
   actor?: string;
+};
+
+export type Retry = {
+  from: number;
+  to: number;
+  attempt: number;
+  reason?: string;
 };
 
 export type Rewind = {
@@ -1428,6 +1470,7 @@ export type Run = {
   result?: Json;
   interrupts?: Json;
   usage?: Json;
+  retries?: Retry[];
 };
 
 export type RunError = {

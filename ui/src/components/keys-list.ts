@@ -76,10 +76,12 @@ export const keyGroups: [title: string, lines: KeyLine[]][] = [
   [
     "Session",
     [
+      ["n", "start a new session", [["n", "New session"]]],
       ["j k", "select the next, the previous item"],
       ["Enter", "open it"],
       ["o", "show its events", [["o", "Show the events of the selected item"]]],
       ["y", "copy a link to this moment", [["y", "Copy a link to this moment"]]],
+      ["S", "share the session", [["S", "Share the session"]]],
       ["r", "rewind to the selected item", [["r", "Rewind to the selected item"]]],
       ["b", "fork at the selected item", [["b", "Fork here"]]],
       ["R", "resume the run", [["R", "Resume the run"]]],
@@ -97,6 +99,8 @@ export const keyGroups: [title: string, lines: KeyLine[]][] = [
       ["g e", "events", [["g e", "Events"]]],
       ["g t", "terminal", [["g t", "Terminal"]]],
       ["g b", "branches", [["g b", "Branches"]]],
+      ["g w", "workflow of the session", [["g w", "Workflow of this session"]]],
+      ["g f", "workflows", [["g f", "Workflows: start one"]]],
       ["g s", "sessions", [["g s", "Sessions"]]],
       ["j k Enter", "in the list: next, previous, open"],
       ["x c", "in the list: mark, compare marked sessions"],

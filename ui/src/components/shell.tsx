@@ -1,16 +1,20 @@
-import { Link, Outlet } from "@tanstack/react-router";
+import { Link, Outlet, useNavigate } from "@tanstack/react-router";
 import { Suspense, useEffect, useState } from "react";
 import { lazyPart } from "@/components/lazy-part";
 import { useKeys } from "@/hooks/keys";
 import { useOnline } from "@/hooks/online";
+import { useGoKeys } from "@/hooks/session-keys";
 import { toggleTheme, useTheme } from "@/hooks/theme";
+import { Account } from "./account";
 import { blurAfterClick } from "./blur-after-click";
 import { KeysHelp } from "./keys-help";
+import { NoticeBar } from "./notice-bar";
 import { openSession } from "./open-session";
 import type { PaletteMode } from "./palette";
-import { IconButton } from "./ui";
+import { Button, IconButton } from "./ui";
 
 const Palette = lazyPart(() => import("./palette"));
+const NewSession = lazyPart(() => import("./new-session"));
 
 /** The frame of every page. */
 export function Shell() {
@@ -18,23 +22,28 @@ export function Shell() {
   const online = useOnline();
   const [help, setHelp] = useState(false);
   const [palette, setPalette] = useState<PaletteMode>();
+  const [starting, setStarting] = useState(false);
+  const navigate = useNavigate();
   useKeys({
+    n: () => setStarting(true),
     "?": () => setHelp(true),
     "Ctrl+k": () => setPalette("all"),
     "Ctrl+g": () => (openSession() ? setPalette("place") : false),
   });
+  useGoKeys({ f: () => void navigate({ to: "/workflows" }) });
   useEffect(blurAfterClick, []);
   return (
     <div className="flex h-full flex-col">
       <a href="#main" className="sr-only focus:not-sr-only focus:absolute focus:z-20 focus:bg-panel focus:p-2">
         Skip to content
       </a>
-      <header className="not-zen flex min-h-11 shrink-0 flex-wrap items-center gap-x-4 border-b border-line bg-panel px-4">
+      <header className="not-zen flex min-h-11 shrink-0 flex-wrap items-center gap-x-4 border-b max-sm:gap-x-2 border-line bg-panel px-4">
         <Link to="/" className="flex items-center gap-2 font-semibold tracking-tight">
-          <Mark /> Tapedeck
+          <Mark /> <span className="max-sm:sr-only">Tapedeck</span>
         </Link>
         <nav aria-label="Pages">
           <PageLink to="/">Sessions</PageLink>
+          <PageLink to="/workflows">Workflows</PageLink>
           <PageLink to="/import">Import</PageLink>
         </nav>
         <div className="ml-auto flex items-center gap-1">
@@ -43,6 +52,10 @@ export function Shell() {
               Offline
             </span>
           )}
+          <Button look="primary" icon="plus" title="New session (n)" onClick={() => setStarting(true)}>
+            <span className="max-sm:sr-only">New session</span>
+          </Button>
+          <Account />
           <IconButton
             icon={theme === "dark" ? "sun" : "moon"}
             label={theme === "dark" ? "Light theme" : "Dark theme"}
@@ -59,12 +72,24 @@ export function Shell() {
           <Palette wanted={palette} onClose={() => setPalette(undefined)} />
         </Suspense>
       )}
+      {starting && (
+        <Suspense fallback={null}>
+          <NewSession
+            onClose={() => setStarting(false)}
+            onStarted={(id) => {
+              setStarting(false);
+              void navigate({ to: "/s/$id", params: { id }, search: {} });
+            }}
+          />
+        </Suspense>
+      )}
+      <NoticeBar />
       {help && <KeysHelp onClose={() => setHelp(false)} />}
     </div>
   );
 }
 
-function PageLink({ to, children }: { to: "/" | "/import"; children: string }) {
+function PageLink({ to, children }: { to: "/" | "/workflows" | "/import"; children: string }) {
   return (
     <Link
       to={to}
@@ -81,7 +106,7 @@ function Mark() {
   return (
     <svg
       viewBox="0 0 24 24"
-      className="size-6 text-accent"
+      className="size-6 text-brand"
       fill="none"
       stroke="currentColor"
       strokeWidth="1.8"

@@ -8,6 +8,7 @@ import { usePlacedBranchPoints } from "@/components/branches/use-branch-points";
 import { Conversation } from "@/components/conversation/list";
 import { invocationOf, isJump, type RowActions } from "@/components/conversation/rows";
 import { RawEvents } from "@/components/events/raw-events";
+import { useManage } from "@/components/manage";
 import { useOpenSession } from "@/components/open-session";
 import { Branches } from "@/components/session/branches";
 import { Composer } from "@/components/session/composer";
@@ -15,16 +16,16 @@ import { type Dialog, SessionDialog } from "@/components/session/dialogs";
 import { emptyText } from "@/components/session/empty";
 import { FindBar } from "@/components/session/find-bar";
 import { useFindMarks } from "@/components/session/find-marks";
-import { SessionHeader } from "@/components/session/header";
+import { isUp, SessionHeader } from "@/components/session/header";
 import { Panels } from "@/components/session/panels";
-import { ThreadBar } from "@/components/session/part";
+import { hasTerminal, PeekBar, ThreadBar } from "@/components/session/part";
 import { PeoplePanel } from "@/components/session/people";
 import { ThreadPanels } from "@/components/session/thread-panels";
 import { Toast } from "@/components/session/toast";
 import { isWide, ViewTabs } from "@/components/session/view-tabs";
 import { TerminalTab } from "@/components/terminal/tab";
 import { Transport } from "@/components/transport/transport";
-import { ErrorBox, Loading, Notice } from "@/components/ui";
+import { Button, ErrorBox, Loading, Notice } from "@/components/ui";
 import { WorkflowTab } from "@/components/workflow/tab";
 import { isAddressOf, useAtInUrl } from "@/hooks/at-in-url";
 import { useDeck } from "@/hooks/deck";
@@ -38,6 +39,7 @@ import { useRows, useSelection } from "@/hooks/rows";
 import { useGoKeys, usePlaybackKeys } from "@/hooks/session-keys";
 import { useThrottled } from "@/hooks/tick";
 import { useVerbs } from "@/hooks/verbs";
+import { useViewer } from "@/hooks/viewer";
 import { useZen } from "@/hooks/zen";
 import { maxPanes, type Panel, type SessionSearch, type View, views } from "@/router/search";
 
@@ -67,9 +69,14 @@ function Session({ id }: { id: string }) {
     retry: false,
   });
   const presence = usePresence(deck, state);
+  const viewer = useViewer();
+  const manage = useManage(() => void navigate({ to: "/" }));
   const [dialog, setDialog] = useState<Dialog>();
   const onRewind = useCallback((invocation: string) => setDialog({ kind: "rewind", invocation }), []);
   const [toast, notify] = useState("");
+  // The jump whose reverted events are shown; absent after the playhead is live again.
+  const [peek, setPeek] = useState<number>();
+  if (peek !== undefined && state.live) setPeek(undefined);
   const { view, index, live, at } = state;
   const shown = search.view ?? "conversation";
   const panel = search.panel ?? "tools";
@@ -120,13 +127,19 @@ function Session({ id }: { id: string }) {
       rewindDisabledReason,
       onCompare: (m) => void navigate({ to: "/compare", search: { a: id, at_a: m.offset, b: id } }),
       onFork: (offset) => setDialog({ kind: "fork", at: offset }),
+      onEdit: (message) => setDialog({ kind: "edit", message }),
       onLink: link,
       onSeek: deck.seek,
       onPlay: deck.playFrom,
+      onShowHidden: (offset) => {
+        setPeek(offset);
+        deck.seek(offset);
+      },
+      onThread: (t) => set({ thread: t }, false),
       onUndo: () => undoMutate(undefined),
       onAnswer: answer,
     }),
-    [deck, id, link, undoMutate, rewind, rewindDisabledReason, navigate, answer],
+    [deck, id, link, undoMutate, rewind, rewindDisabledReason, navigate, answer, set],
   );
 
   useGoKeys({
@@ -149,6 +162,7 @@ function Session({ id }: { id: string }) {
     R: () => document.getElementById("resume")?.click(),
     p: () => setPanelOpen((o) => !o),
     z: () => setZen((z) => !z),
+    S: () => setDialog({ kind: "share" }),
     w: () => document.getElementById("composer")?.focus(),
     Escape: () => {
       find.stop();
@@ -160,6 +174,7 @@ function Session({ id }: { id: string }) {
   if (state.error && !view)
     return (
       <div className="mx-auto max-w-2xl p-8">
+        <h1 className="mb-3 text-base font-semibold">This session cannot be shown</h1>
         <ErrorBox error={state.error} onRetry={() => location.reload()} />
         <p className="mt-4 text-center text-[13px]">
           <a className="text-accent underline" href="/">
@@ -184,6 +199,8 @@ function Session({ id }: { id: string }) {
         connection={state.connection}
         onReconnect={deck.reconnect}
         onExport={() => setDialog({ kind: "export" })}
+        onShare={() => setDialog({ kind: "share" })}
+        items={entry.data && viewer?.role !== "reader" ? manage.itemsOf(entry.data) : []}
         presence={presence}
         onPeople={() => {
           setPanelOpen(true);
@@ -214,9 +231,31 @@ function Session({ id }: { id: string }) {
           <div ref={lines} className="flex min-w-0 flex-1 flex-col">
             {find.open && <FindBar find={find} />}
             {thread && <ThreadBar name={thread} onAll={() => set({ thread: undefined })} />}
+            {peek !== undefined && (
+              <PeekBar
+                onBack={deck.goLive}
+                onUndo={
+                  peek === newest && !closed
+                    ? () => {
+                        deck.goLive();
+                        undoMutate(undefined);
+                      }
+                    : undefined
+                }
+              />
+            )}
             {rows.length === 0 ? (
               <div className="flex-1">
-                <Notice title="No messages yet">{emptyText(live, view.session)}</Notice>
+                {hasTerminal(deck, state.head) ? (
+                  <Notice title="Only a terminal">
+                    <p>This session has terminal output, and no messages.</p>
+                    <Button look="primary" className="mt-3" onClick={() => set({ view: "terminal" }, false)}>
+                      Show the terminal
+                    </Button>
+                  </Notice>
+                ) : (
+                  <Notice title="No messages yet">{emptyText(live, view.session)}</Notice>
+                )}
               </div>
             ) : (
               <BranchPoints value={placed}>
@@ -244,6 +283,7 @@ function Session({ id }: { id: string }) {
               asks={asks}
               live={live}
               onLive={deck.goLive}
+              connected={isUp(state.connection)}
             />
           </div>
         )}
@@ -333,6 +373,7 @@ function Session({ id }: { id: string }) {
       </div>
       <Transport deck={deck} state={state} cut={cut} onCut={setCut} />
       <Toast text={toast} onGone={() => notify("")} />
+      {manage.dialogs}
       {dialog && all && (
         <SessionDialog
           id={id}
@@ -340,6 +381,7 @@ function Session({ id }: { id: string }) {
           view={all}
           index={index}
           at={live ? undefined : at}
+          head={state.head}
           onChange={setDialog}
           onForked={(made) => void navigate({ to: "/s/$id", params: { id: made }, search: {} })}
         />

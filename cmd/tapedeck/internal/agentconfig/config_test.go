@@ -18,7 +18,10 @@ const goodConfig = `
 name = "local"
 preset = "ollama"
 model = "qwen3"
+models = ["qwen3", "qwen3-coder"]
+folders = ["project", "/srv/web"]
 run_timeout = "10m"
+budget = { tokens = 50_000, usd = 0.5, turns = 20, time = "30m" }
 permissions = { "*" = "ask", "git_*" = "deny", "git_log" = "allow", read = "allow" }
 [agent.prices.qwen3]
 input = 0.5
@@ -55,11 +58,11 @@ text = "/text"
 `
 
 // someFolder knows one folder, unless an agent wants none.
-func someFolder(cwd *string, _ string) func(string) (string, error) {
+func someFolder(cwd *string, _ []string, _ string) func(string, string) (string, error) {
 	if cwd != nil && *cwd == "" {
 		return nil
 	}
-	return func(string) (string, error) { return "/work", nil }
+	return func(string, string) (string, error) { return "/work", nil }
 }
 
 func TestConfig(t *testing.T) {
@@ -71,10 +74,13 @@ func TestConfig(t *testing.T) {
 	if err != nil || len(agents) != 4 {
 		t.Fatalf("%v, %v", agents, err)
 	}
-	if a := agents[0]; a.Kind != "llm" || a.RunTimeout.Minutes() != 10 || a.Folder == nil || !strings.Contains(a.Description, "qwen3") {
+	if a := agents[0]; a.Kind != "llm" || a.RunTimeout.Minutes() != 10 || a.Budget.Tokens != 50_000 || a.Budget.USD != 0.5 || a.Budget.Turns != 20 || a.Budget.Time.Minutes() != 30 || a.Folder == nil || !strings.Contains(a.Description, "qwen3") {
 		t.Errorf("got %+v", a)
 	}
-	if a := agents[1]; a.Kind != "acp" || a.Folder != nil {
+	if a := agents[0]; !slices.Equal(a.Models, []string{"qwen3", "qwen3-coder"}) || !slices.Equal(a.Folders, []string{"/etc/project", "/srv/web"}) {
+		t.Errorf("it offers %q and %q", a.Models, a.Folders)
+	}
+	if a := agents[1]; a.Models != nil || a.Folders != nil || a.Kind != "acp" || a.Folder != nil {
 		t.Errorf("got %+v", a)
 	}
 	if got := c.agents[2].adapt([]string{"claude", "-p", "--", "{task}"}); !slices.Equal(got, []string{"/opt/claude", "-p", "--model", "opus", "--", "{task}"}) {
@@ -120,6 +126,10 @@ func TestConfigErrors(t *testing.T) {
 		"[[agent]]\nname=\"a\"\nkind=\"a2a\"\nurl=\"http://h\"\ncwd=\"s3cr3t\"\n":                  "cwd is not a setting of an agent of kind a2a",
 		"[[agent]]\nname=\"a\"\nkind=\"agui\"\nurl=\"s3cr3t\"\n":                                   "kind agui, has no url that begins with http:// or https://",
 		"[[agent]]\nname=\"a\"\nkind=\"agui\"\nurl=\"http://h\"\nmodel=\"s3cr3t\"\n":               "model is not a setting of an agent of kind agui",
+		"[[agent]]\nname=\"a\"\nkind=\"llm\"\nbudget={}\n":                                         "has no limit above 0",
+		"[[agent]]\nname=\"a\"\nkind=\"llm\"\nbudget={usd=nan}\n":                                  "has no limit above 0",
+		"[[agent]]\nname=\"a\"\nkind=\"llm\"\nbudget={turns=-1,tokens=1}\n":                        "has no limit above 0",
+		"[[agent]]\nname=\"a\"\nkind=\"script\"\nbudget={turns=1}\n":                               "budget is not a setting of an agent of kind script",
 		"[[agent]]\nname=\"a\"\nkind=\"llm\"\nstarts=[\"b\"]\n":                                    `x.toml:1: a may start the agent "b"`,
 		"[[agent]]\nname=\"a\"\nkind=\"llm\"\nrun_timeout=\"s3cr3t\"\n":                            "x.toml:4",
 		"[[agent]]\nname=\"a\"\nkind=\"llm\"\n[[agent.mcp]]\nname=\"m\"\n":                         "either a command or a url",
@@ -130,6 +140,9 @@ func TestConfigErrors(t *testing.T) {
 		"[[agent]]\nname=\"a\"\nkind=\"workflow\"\nfile=\"f\"\nvariables={task=\"s3cr3t\"}\n":      "gets the text of the task",
 		"[[agent]]\nname=\"a\"\nkind=\"workflow\"\nfile=\"f\"\nagents={T=\"a\"}\n":                 "would go to the agent itself",
 		"[[agent]]\nname=\"a\"\nkind=\"workflow\"\nfile=\"f\"\nstarts=[\"a\"]\nagents={T=\"b\"}\n": "which starts does not name",
+		"[[agent]]\nname = \"a\"\npreset = \"ollama\"\nmodels = [\"m\"]\n":                         "but no model",
+		"[[agent]]\nname = \"a\"\npreset = \"ollama\"\nfolders = [\"\"]\n":                         "1 to 512 bytes",
+		"[[agent]]\nname = \"a\"\nkind = \"script\"\nfolders = [\"x\"]\n":                          "folders is not a setting",
 	} {
 		_, err := parse("x.toml", []byte(text))
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error()+hintOf(err), secret) {
