@@ -9,6 +9,7 @@ export type {
   DiffQuery,
   EventsPage,
   EventsQuery,
+  InboxQuery,
   Producer,
   SearchQuery,
   SessionsQuery,

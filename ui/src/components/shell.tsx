@@ -5,6 +5,7 @@ import { useKeys } from "@/hooks/keys";
 import { useOnline } from "@/hooks/online";
 import { toggleTheme, useTheme } from "@/hooks/theme";
 import { blurAfterClick } from "./blur-after-click";
+import { InboxLink } from "./inbox-link";
 import { KeysHelp } from "./keys-help";
 import { openSession } from "./open-session";
 import type { PaletteMode } from "./palette";
@@ -35,6 +36,7 @@ export function Shell() {
         </Link>
         <nav aria-label="Pages">
           <PageLink to="/">Sessions</PageLink>
+          <InboxLink />
           <PageLink to="/import">Import</PageLink>
         </nav>
         <div className="ml-auto flex items-center gap-1">

@@ -40,6 +40,12 @@ const compare = createRoute({
   component: lazyRouteComponent(() => import("@/pages/compare"), "ComparePage"),
 });
 
+const inbox = createRoute({
+  getParentRoute: () => root,
+  path: "/inbox",
+  component: lazyRouteComponent(() => import("@/pages/inbox"), "InboxPage"),
+});
+
 const imports = createRoute({
   getParentRoute: () => root,
   path: "/import",
@@ -47,7 +53,7 @@ const imports = createRoute({
 });
 
 export const router = createRouter({
-  routeTree: root.addChildren([sessions, session, compare, imports]),
+  routeTree: root.addChildren([sessions, session, inbox, compare, imports]),
   defaultPreload: false,
   scrollRestoration: false,
 });

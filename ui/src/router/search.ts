@@ -52,6 +52,8 @@ export interface SessionSearch {
   /** The playhead: events before this offset are shown; absent for live. */
   at?: number;
   thread?: string;
+  /** The offset of a question to show. */
+  ask?: number;
   /** The threads with their own panels. */
   pane?: string[];
   view?: View;
@@ -69,6 +71,7 @@ export function sessionSearch(s: Raw): SessionSearch {
   return {
     at: offset(s.at),
     thread: text(s.thread),
+    ask: offset(s.ask),
     pane: names(s.pane),
     view: views.find((v) => v === s.view && v !== "conversation"),
     panel: panels.find((p) => p === s.panel),
