@@ -88,7 +88,7 @@ ui-e2e: build ## test the user interface in a real browser with the real program
 	npm ci --no-audit --no-fund --silent && cd ui && TAPEDECK=$(abspath $(BIN)) npm run --silent e2e
 
 packages: build ## pack the npm packages, and check the tarballs in a project of its own, their sizes, docs/typescript.md and examples/ (needs Node 20, npm and chromium)
-	npm ci --no-audit --no-fund --silent --ignore-scripts && npm run --silent -w packages/client build && npm run --silent -w packages/react build && npm run --silent -w packages/player build
+	npm ci --no-audit --no-fund --silent --ignore-scripts && npm run --silent -w packages/client build && npm run --silent -w packages/react build && npm run --silent -w packages/player build && npm run --silent -w packages/ai-sdk build
 	cd examples/react && TAPEDECK_BIN=$(abspath $(BIN)) npm run --silent check
 	node examples/player/check.mjs --binary $(abspath $(BIN))
 	node test/packages/run.mjs --binary $(abspath $(BIN))

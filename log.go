@@ -231,9 +231,10 @@ type Filter struct {
 	Inputs   bool      // the session has an input that waits
 	Closed   bool      // the session is closed
 
-	Labels map[string]string // the session has these labels, and maybe others
-	Cursor string            // from the previous page
-	Limit  int               // 0 for 100, at most 1,000
+	Labels  map[string]string // the session has these labels, and maybe others
+	Without []string          // names of labels that the session does not have, whatever their values
+	Cursor  string            // from the previous page
+	Limit   int               // 0 for 100, at most 1,000
 }
 
 // A SessionPage is the answer to a [Filter].

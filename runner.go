@@ -145,6 +145,9 @@ type Agent struct {
 	Kind        string `json:"kind"` // of its runner
 	Description string `json:"description,omitempty"`
 
+	Models  []string `json:"models,omitempty"`  // what a task may choose with the member "model" of its config, the default first; none if there is no choice
+	Folders []string `json:"folders,omitempty"` // what a session may choose with its label "folder"; none if there is no choice
+
 	Capabilities *Capabilities `json:"capabilities,omitempty"` // nil if the runner does not report them
 	Unavailable  string        `json:"unavailable,omitempty"`  // why it cannot run here; "" if it can
 }

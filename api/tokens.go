@@ -11,6 +11,7 @@ type NewToken struct {
 	Forks      bool       `json:"forks,omitempty"`      // it is good for the forks of the session by the same owner, too
 	Before     int64      `json:"before,omitempty"`     // only the events before this offset can be read with it; for the role reader
 	Invocation string     `json:"invocation,omitempty"` // the open run that an agent writes with it; for the role agent
+	Name       string     `json:"name,omitempty"`       // for people, at most 512 bytes; a token with a name is listed
 }
 
 // An IssuedToken is the answer to a [NewToken].
@@ -21,4 +22,21 @@ type IssuedToken struct {
 	Role    string    `json:"role"`
 	Subject string    `json:"subject"`
 	Expires time.Time `json:"expires"`
+}
+
+// NamedTokens lists the tokens of a session that have a name and are valid, newest first.
+type NamedTokens struct {
+	Tokens []NamedToken `json:"tokens"`
+}
+
+// A NamedToken is a token in a list, without the token itself.
+type NamedToken struct {
+	ID      string    `json:"id"` // revokes it
+	Name    string    `json:"name"`
+	Role    string    `json:"role"`
+	Subject string    `json:"subject"`
+	Created time.Time `json:"created_at"`
+	Expires time.Time `json:"expires"`
+	Before  int64     `json:"before,omitempty"` // only the events before this offset can be read with it
+	Forks   bool      `json:"forks,omitempty"`  // it is good for the forks of the session, too
 }

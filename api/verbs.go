@@ -8,6 +8,10 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
+// LabelFolder is the label with the folder in which agents work that let a session choose
+// one, see [tapedeck.Agent].
+const LabelFolder = "folder"
+
 // A NewSession asks for a session. An id that is taken is a [tapedeck.Conflict].
 type NewSession struct {
 	ID     string            `json:"id,omitempty"`     // 1 to 128 letters, digits and - _ . : @; without it the server generates one, "ses_" and 26 characters
@@ -19,13 +23,13 @@ type NewSession struct {
 	Actor  string            `json:"actor,omitempty"`  // the user, agent or program that creates the session, such as "user:ada", at most 512 bytes
 }
 
-// A Rename changes what people see of a session. Title, Labels or both must be
-// given.
+// A Rename changes what people see of a session. A title or labels must be given.
 type Rename struct {
-	Session string            `json:"-"`
-	Title   *string           `json:"title,omitempty"` // the new title; absent: no change
-	Labels  map[string]string `json:"labels,omitzero"` // replace all labels; absent: no change
-	Actor   string            `json:"actor,omitempty"` // the user, agent or program that renames the session
+	Session      string             `json:"-"`
+	Title        *string            `json:"title,omitempty"`         // the new title; absent: no change
+	Labels       map[string]string  `json:"labels,omitzero"`         // replace all labels; absent: no change
+	ChangeLabels map[string]*string `json:"change_labels,omitempty"` // these labels get a new value, or with null are removed; the others stay. Not together with labels
+	Actor        string             `json:"actor,omitempty"`         // the user, agent or program that renames the session
 }
 
 // A Close closes a session for ever. It is a [tapedeck.Conflict] while a run is

@@ -75,6 +75,7 @@ func (u used) forkAt(ctx context.Context, id, parent string, at int64) (tapedeck
 // control makes a server ask for tokens, if there is access control.
 func (d *Deck) control(o *server.Options) {
 	if d.guard == nil {
+		o.Login = gate.Open(d.options.Logger)
 		return
 	}
 	g := gate.New(d.options.Logger, append([]gate.Verifier{d.issuer}, d.options.Access.Verifiers...)...)

@@ -155,6 +155,7 @@ var table = map[string]row{
 	"POST /api/v1/sessions/{id}/permissions/{pid}":        {rule: writes, body: `{"option":"yes"}`},
 	"POST /api/v1/sessions/{id}/fork":                     {rule: forks, body: `{}`},
 	"POST /api/v1/sessions/{id}/tokens":                   {rule: owns, body: `{"role":"reader"}`},
+	"GET /api/v1/sessions/{id}/tokens":                    {rule: owns},
 	"DELETE /api/v1/sessions/{id}/tokens":                 {rule: owns},
 	"DELETE /api/v1/sessions/{id}/tokens/{tid}":           {rule: owns},
 	"POST /api/v1/sessions/{id}/export":                   {rule: whole, body: `{"format":"ndjson"}`},

@@ -1,6 +1,7 @@
 package deck_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -217,5 +218,70 @@ func TestLogin(t *testing.T) {
 	out := ask("DELETE", "/login", "Tapedeck-Login", "1", "Cookie", cookie)
 	if c := out.Result().Cookies(); out.Code != 204 || len(c) != 1 || c[0].Value != "" || c[0].Expires.After(time.Now()) {
 		t.Errorf("the log-out: %d %+v", out.Code, c)
+	}
+}
+
+// TestNamedTokens: a token with a name is listed without the token itself, until it is revoked,
+// also after a restart; one without a name is not.
+func TestNamedTokens(t *testing.T) {
+	g := openGuarded(t, deck.Options{})
+	session, other := g.session(""), g.session("")
+	path := "/api/v1/sessions/" + session + "/tokens"
+	g.issue(session, `{"role":"reader"}`)
+	first := g.issue(session, `{"role":"reader","name":"For Bob","before":2}`)
+	second := g.issue(session, `{"role":"user","name":"For Eve","forks":true}`)
+	g.issue(other, `{"role":"reader","name":"Another session"}`)
+	list := func() (ids []string) {
+		t.Helper()
+		code, answer := g.send("GET", path, "owner", "")
+		var out api.NamedTokens
+		if err := json.Unmarshal([]byte(answer), &out); err != nil || code != http.StatusOK || strings.Contains(answer, "tds_") {
+			t.Fatalf("%d %s, %v", code, answer, err)
+		}
+		for _, n := range out.Tokens {
+			ids = append(ids, n.ID)
+			if n.ID == first.ID && (n.Name != "For Bob" || n.Before != 2 || n.Role != "reader" || n.Subject != "ada" || !n.Expires.Equal(first.Expires) || n.Created.IsZero()) {
+				t.Errorf("%+v", n)
+			}
+		}
+		return ids
+	}
+	if got := fmt.Sprint(list()); got != fmt.Sprint([]string{second.ID, first.ID}) {
+		t.Errorf("listed are %s", got)
+	}
+	if code, answer := g.send("DELETE", path+"/"+second.ID, "owner", ""); code != 204 {
+		t.Fatalf("%d %s", code, answer)
+	}
+	if got := fmt.Sprint(list()); got != fmt.Sprint([]string{first.ID}) {
+		t.Errorf("listed are %s", got)
+	}
+	if code, answer := g.send("POST", path, "owner", `{"role":"reader","name":"a\nb"}`); code != 400 {
+		t.Errorf("a name with a line break: %d %s", code, answer)
+	}
+	if code, _ := g.send("DELETE", path, "owner", ""); code != 204 || list() != nil {
+		t.Errorf("after all are revoked: %d, %v", code, list())
+	}
+}
+
+// TestLoginWithoutAccess: a server without access control says that nobody is logged in, and
+// sends people to its screen.
+func TestLoginWithoutAccess(t *testing.T) {
+	d, err := deck.Open(t.Context(), "", deck.Options{InMemory: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close(context.Background()) })
+	for _, c := range []struct {
+		method, accept string
+		code           int
+	}{{"GET", "application/json", 200}, {"GET", "text/html", 302}, {"POST", "application/json", 405}} {
+		r := httptest.NewRequestWithContext(t.Context(), c.method, "/login", nil)
+		r.Host = "127.0.0.1"
+		r.Header.Set("Accept", c.accept)
+		w := httptest.NewRecorder()
+		d.Handler().ServeHTTP(w, r)
+		if w.Code != c.code || c.code == 200 && strings.TrimSpace(w.Body.String()) != "{}" || c.code == 302 && w.Header().Get("Location") != "/" {
+			t.Errorf("%s for %s: %d %s", c.method, c.accept, w.Code, w.Body)
+		}
 	}
 }

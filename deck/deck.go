@@ -164,16 +164,20 @@ type Agent struct {
 	KillAfter   time.Duration // instead of that of [Options]; 0 for that
 	Starts      []string      // names of the agents that it may start; of a workflow, nil means all others
 
+	Models  []string // the models that a task may choose, the default first; none if there is no choice
+	Folders []string // the folders that a session may choose; none if there is no choice
+
 	// Folder returns the folder in which the agent works in a session, and creates it
-	// if it does not exist. Nil: the agent has no folder.
-	Folder func(session string) (string, error)
+	// if it does not exist. chosen is the one of Folders that the session has chosen, ""
+	// for none. Nil: the agent has no folder.
+	Folder func(session, chosen string) (string, error)
 }
 
 func engineAgents(list []Agent) []engine.Agent {
 	out := make([]engine.Agent, len(list))
 	for i, a := range list {
 		out[i] = engine.Agent{
-			Agent:  tapedeck.Agent{Name: a.Name, Kind: cmp.Or(a.Kind, "go"), Description: a.Description},
+			Agent:  tapedeck.Agent{Name: a.Name, Kind: cmp.Or(a.Kind, "go"), Description: a.Description, Models: a.Models, Folders: a.Folders},
 			Runner: a.Runner, RunTimeout: a.RunTimeout, IdleTimeout: a.IdleTimeout,
 			KillAfter: max(a.KillAfter, 0), Starts: a.Starts, Folder: a.Folder,
 		}

@@ -20,7 +20,7 @@ type shelf struct {
 	fails          bool
 }
 
-func (s *shelf) folder(session string) (string, error) {
+func (s *shelf) folder(session, _ string) (string, error) {
 	if !slices.Contains(s.there, session) {
 		s.there = append(s.there, session)
 	}
@@ -67,8 +67,8 @@ func TestDiscardOfWhatDidNotBegin(t *testing.T) {
 	var s shelf
 	w := newWorld(t, silent, func(o *engine.Options) {
 		o.Agents[0].Folder, o.Discard = s.folder, s.discard
-		o.Agents[0].Folder = func(session string) (string, error) {
-			_, _ = s.folder(session)
+		o.Agents[0].Folder = func(session, _ string) (string, error) {
+			_, _ = s.folder(session, "")
 			return "", errors.New("it cannot be furnished")
 		}
 	})
@@ -85,11 +85,11 @@ func TestDiscardMeetsStart(t *testing.T) {
 	started := make(chan error)
 	var w *world
 	w = newWorld(t, silent, func(o *engine.Options) {
-		o.Agents[0].Folder = func(session string) (string, error) {
+		o.Agents[0].Folder = func(session, _ string) (string, error) {
 			if discarding.Load() {
 				t.Error("the folder is that of the session that was deleted")
 			}
-			return s.folder(session)
+			return s.folder(session, "")
 		}
 		o.Discard = func(session string) (func() error, error) {
 			discarding.Store(true)

@@ -64,8 +64,9 @@ type Agent struct {
 	Starts []string // the agents that it may start
 
 	// Folder returns the working folder of the agent in a session, and creates it
-	// if needed. Nil, or a result of "", means no folder.
-	Folder func(session string) (string, error)
+	// if needed. chosen is what the session has chosen of the agent's folders, "" for
+	// nothing. Nil, or a result of "", means no folder.
+	Folder func(session, chosen string) (string, error)
 }
 
 // An Engine carries out verbs on the sessions of one store. Its methods may be

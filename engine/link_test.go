@@ -204,7 +204,7 @@ func TestFolder(t *testing.T) {
 			got = append(got, in.Folder)
 			return nil
 		}, func(o *engine.Options) {
-			o.Agents[0].Folder = func(session string) (string, error) {
+			o.Agents[0].Folder = func(session, _ string) (string, error) {
 				if session == "bad" {
 					return "", tapedeck.Errorf(tapedeck.Unavailable, "the folder cannot be made")
 				}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 
 	"github.com/tapedeck/tapedeck"
@@ -79,28 +80,75 @@ func checkLabels(labels map[string]string) error {
 
 // Rename changes the title and the labels, and returns the session afterwards.
 func (e *Engine) Rename(ctx context.Context, r api.Rename) (tapedeck.Session, error) {
+	if err := checkRename(&r); err != nil {
+		return tapedeck.Session{}, err
+	}
+	for range maxTries {
+		data, seen, err := e.renamed(ctx, &r)
+		if err != nil {
+			return tapedeck.Session{}, err
+		}
+		_, err = e.write(ctx, tapedeck.Append{Session: r.Session, Events: []tapedeck.Event{
+			{Type: tapedeck.SessionRenamed, Actor: r.Actor, Data: data},
+		}}, func(s *tapedeck.Session, _ []tapedeck.Event) error {
+			if r.ChangeLabels != nil && !maps.Equal(s.Labels, seen) {
+				return errMoved
+			}
+			return nil
+		})
+		switch {
+		case err == nil:
+			return e.store.Head(ctx, r.Session)
+		case !errors.Is(err, errMoved):
+			return tapedeck.Session{}, err
+		}
+	}
+	return tapedeck.Session{}, tapedeck.Errorf(tapedeck.Unavailable, "the labels of session %s are constantly changed by others", r.Session).WithHint("try again")
+}
+
+func checkRename(r *api.Rename) error {
+	switch {
+	case r.Title == nil && r.Labels == nil && len(r.ChangeLabels) == 0:
+		return tapedeck.Errorf(tapedeck.Invalid, "there is nothing to change").WithHint("give a title or labels")
+	case r.Labels != nil && r.ChangeLabels != nil:
+		return tapedeck.Errorf(tapedeck.Invalid, "a request cannot both replace all labels and change some").WithHint("give labels or change_labels")
+	case r.Title != nil:
+		if err := tapedeck.CheckName("the title", *r.Title); err != nil {
+			return err
+		}
+	}
+	return checkLabels(r.Labels)
+}
+
+// renamed returns the data of the event that a rename appends, and the labels that it
+// changes, which the session has until then.
+func (e *Engine) renamed(ctx context.Context, r *api.Rename) (data json.RawMessage, seen map[string]string, err error) {
 	d := map[string]any{}
-	err := checkLabels(r.Labels)
-	if r.Title != nil && err == nil {
-		err = tapedeck.CheckName("the title", *r.Title)
+	if r.Title != nil {
 		d["title"] = *r.Title
 	}
 	if r.Labels != nil {
 		d["labels"] = r.Labels
 	}
-	if err == nil && len(d) == 0 {
-		err = tapedeck.Errorf(tapedeck.Invalid, "there is nothing to change").WithHint("give a title or labels")
+	if r.ChangeLabels != nil {
+		s, err := e.session(ctx, r.Session)
+		if err != nil {
+			return nil, nil, err
+		}
+		labels := map[string]string{}
+		maps.Copy(labels, s.Labels)
+		for name, value := range r.ChangeLabels {
+			delete(labels, name)
+			if value != nil {
+				labels[name] = *value
+			}
+		}
+		seen, d["labels"] = s.Labels, labels
+		if err := checkLabels(labels); err != nil {
+			return nil, nil, err
+		}
 	}
-	if err != nil {
-		return tapedeck.Session{}, err
-	}
-	_, err = e.write(ctx, tapedeck.Append{Session: r.Session, Events: []tapedeck.Event{
-		{Type: tapedeck.SessionRenamed, Actor: r.Actor, Data: object(d)},
-	}}, nil)
-	if err != nil {
-		return tapedeck.Session{}, err
-	}
-	return e.store.Head(ctx, r.Session)
+	return object(d), seen, nil
 }
 
 // Close closes a session: nothing can be appended to it any more. While a run is open

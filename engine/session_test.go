@@ -92,6 +92,33 @@ func TestRename(t *testing.T) {
 	}
 }
 
+// TestChangeLabels: a change of one label keeps the others, also one that another client
+// makes at the same moment.
+func TestChangeLabels(t *testing.T) {
+	w := newWorld(t, silent)
+	w.create("s")
+	change := func(name string, value *string) error {
+		_, err := w.Rename(t.Context(), api.Rename{Session: "s", ChangeLabels: map[string]*string{name: value}})
+		return err
+	}
+	yes, bad := "true", "\n"
+	w.must(change("starred", &yes))
+	w.store.before = func() { w.must(change("share.read", &yes)) }
+	w.must(change("archived", &yes))
+	if s := w.head("s"); !maps.Equal(s.Labels, map[string]string{"starred": yes, "share.read": yes, "archived": yes}) {
+		t.Errorf("the labels are %v", s.Labels)
+	}
+	w.must(change("starred", nil))
+	if s := w.head("s"); !maps.Equal(s.Labels, map[string]string{"share.read": yes, "archived": yes}) {
+		t.Errorf("the labels are %v", s.Labels)
+	}
+	refuses(t, change("a", &bad), tapedeck.Invalid, "the label a has a control")
+	_, err := w.Rename(t.Context(), api.Rename{Session: "s", Labels: map[string]string{}, ChangeLabels: map[string]*string{"a": &yes}})
+	refuses(t, err, tapedeck.Invalid, "both")
+	_, err = w.Rename(t.Context(), api.Rename{Session: "none", ChangeLabels: map[string]*string{"a": &yes}})
+	refuses(t, err, tapedeck.NotFound, "no session")
+}
+
 func TestClose(t *testing.T) {
 	inBubble(t, silent, func(w *world) {
 		w.create("s")

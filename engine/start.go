@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -207,18 +208,32 @@ func (e *Engine) prepare(ctx context.Context, s *tapedeck.Session, thread string
 			return tapedeck.Errorf(tapedeck.Unavailable, "%s cannot run here: %s", agent.Name, reason)
 		}
 	}
-	if agent.Folder != nil {
-		e.foldersMu.RLock()
-		f.folder, err = agent.Folder(s.ID)
-		e.foldersMu.RUnlock()
-		if err != nil {
-			return err
-		}
+	if err := e.openFolder(s, agent, f); err != nil {
+		return err
 	}
 	if f.prompt, err = e.newPrompt(ctx, s, thread, agent, config); err != nil {
 		return err
 	}
 	f.link, err = e.link(ctx, s, thread, agent, f.lastLink)
+	return err
+}
+
+// openFolder opens the folder of the agent: the one that the session has chosen, or its own.
+func (e *Engine) openFolder(s *tapedeck.Session, agent *Agent, f *predecessor) (err error) {
+	if agent.Folder == nil {
+		return nil
+	}
+	var chosen string
+	if len(agent.Folders) > 0 { // other agents do not look at the label
+		chosen = s.Labels[api.LabelFolder]
+	}
+	if chosen != "" && !slices.Contains(agent.Folders, chosen) {
+		return tapedeck.Errorf(tapedeck.Invalid, "%s must not work in the folder %q, which the label %s of the session names", agent.Name, chosen, api.LabelFolder).
+			WithHint("it may work in: %s", strings.Join(agent.Folders, ", "))
+	}
+	e.foldersMu.RLock()
+	defer e.foldersMu.RUnlock()
+	f.folder, err = agent.Folder(s.ID, chosen)
 	return err
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/engine"
 )
 
 func TestStartRefusals(t *testing.T) {
@@ -188,6 +189,49 @@ func TestStartNewSession(t *testing.T) {
 		}
 		if s.Offset != 1 || w.events(s.Session)[1].Type != tapedeck.MessageAdded {
 			w.Errorf("offset %d", s.Offset)
+		}
+	})
+}
+
+// TestFolderOfTheSession: an agent works in the folder that the session has chosen, if it may,
+// and an agent without a choice works where it always does.
+func TestFolderOfTheSession(t *testing.T) {
+	var worked string
+	runner := talker(func(_ context.Context, in tapedeck.Invocation, _ func(string, string) bool) error {
+		worked = in.Folder
+		return nil
+	})
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, silent, func(o *engine.Options) {
+			folder := func(session, chosen string) (string, error) { return "/own/" + session + chosen, nil }
+			o.Agents = []engine.Agent{
+				{Agent: tapedeck.Agent{Name: "bot", Folders: []string{"/a", "/b"}}, Runner: runner, Folder: folder},
+				{Agent: tapedeck.Agent{Name: "fixed"}, Runner: runner, Folder: folder},
+			}
+		})
+		for _, c := range []struct{ agent, label, want string }{
+			{"bot", "", "/own/s"}, {"bot", "/b", "/own/s/b"}, {"fixed", "/b", "/own/s"},
+		} {
+			labels := map[string]string{"k": "v"}
+			if c.label != "" {
+				labels[api.LabelFolder] = c.label
+			}
+			_, err := w.Create(t.Context(), api.NewSession{ID: "s", Labels: labels})
+			w.must(err)
+			_, err = w.Start(t.Context(), api.Task{Session: "s", Agent: c.agent, Text: "go"})
+			w.must(err)
+			synctest.Wait()
+			if worked != c.want {
+				t.Errorf("%+v: it worked in %q", c, worked)
+			}
+			w.must(w.Delete(t.Context(), "s"))
+		}
+		_, err := w.Create(t.Context(), api.NewSession{ID: "t", Labels: map[string]string{api.LabelFolder: "/etc"}})
+		w.must(err)
+		_, err = w.Start(t.Context(), api.Task{Session: "t", Text: "go"})
+		refuses(t, err, tapedeck.Invalid, `must not work in the folder "/etc"`)
+		if h := w.head("t").Head; h != 1 {
+			t.Errorf("the head is %d: something was started", h)
 		}
 	})
 }

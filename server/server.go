@@ -96,7 +96,7 @@ func New(o Options) http.Handler {
 		mux.Handle("/copilotkit/", o.AGUI)
 	}
 	if o.AISDK != nil {
-		o.mount(mux, "/aisdk/", o.AISDK)
+		o.mount(mux, "/aisdk/", named(o.AISDK))
 	}
 	mux.HandleFunc("GET /healthz", o.healthz)
 	mux.HandleFunc("GET /readyz", o.readyz)
@@ -255,7 +255,7 @@ func moved(next http.Handler, to func(path string) string) http.Handler {
 // exist could read its answers wrongly. packages/client/src/http.ts has the same.
 var valGeneration = []string{"1"}
 
-// named names the generation of the API in each answer, so that a client can say that it
+// named names the generation of the API in each answer of a handler, so that a client can say that it
 // is too old, or that the server is.
 func named(api http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -229,10 +229,16 @@ func ForkPoint(s *tapedeck.Spec, parent *tapedeck.Session, deleted bool) (at int
 	return at, err
 }
 
-// HasLabels reports whether a session has the labels that a filter asks for.
+// HasLabels reports whether a session has the labels that a filter asks for, and none of
+// those that it excludes.
 func HasLabels(s *tapedeck.Session, f *tapedeck.Filter) bool {
 	for name, value := range f.Labels {
 		if v, ok := s.Labels[name]; !ok || v != value {
+			return false
+		}
+	}
+	for _, name := range f.Without {
+		if _, ok := s.Labels[name]; ok {
 			return false
 		}
 	}

@@ -3,6 +3,7 @@ package gate
 import (
 	"encoding/json"
 	"io"
+	"log/slog"
 	"net/http"
 	"strings"
 	"time"
@@ -118,4 +119,20 @@ func cookie(r *http.Request, token string, expires time.Time) *http.Cookie {
 		Name: Cookie, Value: token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, Expires: expires,
 		Secure: r.TLS != nil || strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https"),
 	}
+}
+
+// Open serves /login of a server without access control: nobody logs in, and a program
+// learns that.
+func Open(log *slog.Logger) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "no-store")
+		switch {
+		case r.Method != http.MethodGet && r.Method != http.MethodHead:
+			problem.Write(w, r, problem.MethodNotAllowed(w, r, http.MethodGet), log)
+		case strings.Contains(r.Header.Get("Accept"), "text/html"):
+			http.Redirect(w, r, httpapi.Prefix(r)+"/", http.StatusFound)
+		default:
+			_ = httpapi.WriteJSON(w, http.StatusOK, struct{}{}) // fails only if the client has disconnected
+		}
+	})
 }

@@ -31,9 +31,11 @@ const Prefix = "tds_"
 const (
 	KeyFile     = "access.key"   // the secret that signs
 	RevokedFile = "revoked.json" // what was revoked and has not expired
+	NamedFile   = "named.json"   // the tokens that have a name, without the tokens themselves
 	keySize     = sha256.Size    // bytes
 	maxLive     = 100_000        // tokens in use at once whose streams end with a revocation
 	maxLife     = 366 * 24 * time.Hour
+	maxNamed    = 1000 // tokens with a name of one session
 )
 
 // A Grant is the content of a token.
@@ -48,6 +50,7 @@ type Grant struct {
 	Before     int64       `json:"before,omitempty"`
 	Issued     int64       `json:"iat"` // milliseconds since 1970
 	Expires    int64       `json:"exp"` // seconds since 1970
+	Name       string      `json:"-"`   // for people; a token with a name is listed
 }
 
 func (g *Grant) identity() *access.Identity {
@@ -70,7 +73,8 @@ type Issuer struct {
 
 	mu      sync.Mutex
 	revoked revoked
-	live    map[string]*live // by id
+	named   map[int64][]Named // by Gen, oldest first
+	live    map[string]*live  // by id
 }
 
 // A live token has been used.
@@ -83,13 +87,14 @@ type live struct {
 
 // Open returns the issuer of a data folder; "" keeps its key in memory.
 func Open(dir string) (*Issuer, error) {
-	i := &Issuer{dir: dir, live: map[string]*live{}, revoked: revoked{Tokens: map[string]int64{}, Sessions: map[int64]int64{}}}
+	i := &Issuer{dir: dir, live: map[string]*live{}, named: map[int64][]Named{}, revoked: revoked{Tokens: map[string]int64{}, Sessions: map[int64]int64{}}}
 	if err := i.loadKey(); err != nil {
 		return nil, err
 	}
 	if dir == "" {
 		return i, nil
 	}
+	i.loadNamed()
 	b, err := os.ReadFile(filepath.Join(dir, RevokedFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return i, nil
@@ -145,6 +150,9 @@ func (i *Issuer) Sign(g *Grant) (string, error) {
 	g.ID, g.Issued = tapedeck.NewID("grant_"), now.UnixMilli()
 	b, err := json.Marshal(g)
 	if err != nil {
+		return "", err
+	}
+	if err := i.remember(g); err != nil {
 		return "", err
 	}
 	body := base64.RawURLEncoding.EncodeToString(b)
@@ -241,6 +249,7 @@ func (i *Issuer) Revoke(gen int64, id string) error {
 	if len(i.revoked.Tokens) >= maxRevoked {
 		return tapedeck.Errorf(tapedeck.Limited, "too many single tokens are revoked").WithHint("revoke all tokens of the session")
 	}
+	i.forgetNamed(gen, func(n *Named) bool { return n.ID == id })
 	name := nameOf(gen, id)
 	i.revoked.Tokens[name] = time.Now().Add(maxLife).Unix()
 	if l := i.live[id]; l != nil && l.gen == gen {
@@ -256,6 +265,7 @@ func (i *Issuer) RevokeAll(gen int64) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.revoked.Sessions[gen] = time.Now().UnixMilli()
+	i.forgetNamed(gen, func(*Named) bool { return true })
 	for id, l := range i.live {
 		if l.gen == gen {
 			i.forget(id)

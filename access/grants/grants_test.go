@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -134,4 +135,46 @@ func TestRevoke(t *testing.T) {
 	if _, err := grants.Open(dir); tapedeck.KindOf(err) != tapedeck.Invalid {
 		t.Errorf("without the revocations: %v", err)
 	}
+}
+
+// TestNamedAfterRestart: the names of tokens outlive a restart, what has expired does not, and
+// a file with a fault costs only the list.
+func TestNamedAfterRestart(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, grants.NamedFile)
+	i := open(t, dir)
+	g := grants.Grant{Subject: "ada", Role: access.Reader, Session: "s", Gen: 7, Expires: time.Now().Add(time.Hour).Unix()}
+	sign(t, i, g)
+	g.Name = "stays"
+	sign(t, i, g)
+	if got := open(t, dir).Named(7); len(got) != 1 || got[0].Name != "stays" || got[0].ID == "" || got[0].Session != "s" {
+		t.Errorf("%+v", got)
+	}
+	b, err := os.ReadFile(file)
+	if err != nil || strings.Contains(string(b), grants.Prefix) {
+		t.Errorf("the file has a token: %s, %v", b, err)
+	}
+	old := strings.ReplaceAll(string(b), strconv.FormatInt(g.Expires, 10), "1")
+	for _, content := range []string{old, "{", `{"7":1}`} {
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := open(t, dir).Named(7); len(got) != 0 {
+			t.Errorf("%s: %+v", content, got)
+		}
+	}
+}
+
+// TestNamedLimit: one session cannot fill the file.
+func TestNamedLimit(t *testing.T) {
+	i := open(t, "")
+	g := grants.Grant{Subject: "ada", Role: access.Reader, Session: "s", Gen: 7, Expires: time.Now().Add(time.Hour).Unix(), Name: "n"}
+	for range 1000 {
+		sign(t, i, g)
+	}
+	if _, err := i.Sign(&g); tapedeck.KindOf(err) != tapedeck.Limited {
+		t.Errorf("one more: %v", err)
+	}
+	g.Name = ""
+	sign(t, i, g)
 }

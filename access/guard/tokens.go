@@ -36,7 +36,7 @@ func (v *Issued) Issue(ctx context.Context, n api.NewToken) (api.IssuedToken, er
 	}
 	grant := grants.Grant{
 		Subject: i.Subject, Role: access.Role(n.Role), Session: s.ID, Gen: s.Gen, Forks: n.Forks, Invocation: n.Invocation, Before: n.Before,
-		Expires: time.Now().Add(defaultLife).Unix(),
+		Name: n.Name, Expires: time.Now().Add(defaultLife).Unix(),
 	}
 	if n.Expires != nil {
 		grant.Expires = n.Expires.Unix()
@@ -72,4 +72,23 @@ func (v *Issued) Revoke(ctx context.Context, session, id string) error {
 		return v.issuer.RevokeAll(s.Gen)
 	}
 	return v.issuer.Revoke(s.Gen, id)
+}
+
+// List lists the tokens of a session that have a name.
+func (v *Issued) List(ctx context.Context, session string) (api.NamedTokens, error) {
+	out := api.NamedTokens{Tokens: []api.NamedToken{}}
+	if _, err := v.g.allow(ctx, session, access.Own); err != nil {
+		return out, err
+	}
+	s, err := v.g.store.Head(ctx, session)
+	if err != nil {
+		return out, err
+	}
+	for _, n := range v.issuer.Named(s.Gen) {
+		out.Tokens = append(out.Tokens, api.NamedToken{
+			ID: n.ID, Name: n.Name, Role: string(n.Role), Subject: n.Subject, Before: n.Before, Forks: n.Forks,
+			Created: time.UnixMilli(n.Issued).UTC(), Expires: time.Unix(n.Expires, 0).UTC(),
+		})
+	}
+	return out, nil
 }

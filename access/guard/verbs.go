@@ -162,20 +162,30 @@ func (v *Guarded) conflict(ctx context.Context, i *access.Identity, id string, e
 // Rename changes the title or the labels of a session.
 func (v *Guarded) Rename(ctx context.Context, r api.Rename) (tapedeck.Session, error) {
 	need := access.Write
-	if r.Labels != nil {
+	if r.Labels != nil || r.ChangeLabels != nil {
 		need = access.Own
 	}
 	i, err := v.g.allow(ctx, r.Session, need)
 	if err != nil {
 		return tapedeck.Session{}, err
 	}
-	if r.Labels != nil && !access.HasLabels(r.Labels, i.Limits.Labels) {
+	if r.Labels != nil && !access.HasLabels(r.Labels, i.Limits.Labels) || changes(r.ChangeLabels, i.Limits.Labels) {
 		return tapedeck.Session{}, tapedeck.Errorf(tapedeck.Forbidden, "a session keeps the labels by which this token finds it")
 	}
 	r.Actor = actor(i, r.Actor)
 	s, err := v.verbs.Rename(ctx, r)
 	v.g.hide(ctx, i, &s)
 	return s, err
+}
+
+// changes reports whether a change of labels does not keep some that must stay.
+func changes(labels map[string]*string, keep map[string]string) bool {
+	for name, value := range keep {
+		if to, ok := labels[name]; ok && (to == nil || *to != value) {
+			return true
+		}
+	}
+	return false
 }
 
 // Close closes a session.

@@ -41,7 +41,7 @@ func tinker(f *folders) deck.Agent {
 		Name: "tinker", Kind: "llm",
 		Description: "uses real tools on files in a folder of its own; its model does what the task says in brackets",
 		Runner:      r,
-		Folder: func(session string) (string, error) {
+		Folder: func(session, _ string) (string, error) {
 			path, err := f.session(session)
 			if err != nil {
 				return "", err

@@ -41,7 +41,7 @@ func triage(f *folders) deck.Agent {
 		Name: demoTriage, Kind: "llm",
 		Description: "does the tasks of the workflow of the demo, with real tools on files; its model does what the task says in brackets",
 		Runner:      r,
-		Folder: func(session string) (string, error) {
+		Folder: func(session, _ string) (string, error) {
 			path, err := f.session(session)
 			if err != nil {
 				return "", err

@@ -54,29 +54,46 @@ func (f *folders) root() (_ string, err error) {
 
 // of returns the function that opens the folder of an agent, by its setting: nil or
 // "session" for a folder of each session, "" for none, otherwise a path, which may be
-// relative to base.
-func (f *folders) of(cwd *string, base string) func(string) (string, error) {
+// relative to base. A session may choose one of choices instead, which are absolute.
+func (f *folders) of(cwd *string, choices []string, base string) func(session, chosen string) (string, error) {
+	own := func(session, _ string) (string, error) { return f.session(session) }
 	switch {
 	case cwd == nil || *cwd == "session":
-		return f.session
 	case *cwd == "":
-		return nil
-	}
-	path := *cwd
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(base, path)
-	}
-	f.named = append(f.named, path)
-	return func(string) (string, error) {
-		path, err := filepath.Abs(path)
-		if err != nil {
-			return "", err
+		own = nil
+	default:
+		path := *cwd
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(base, path)
 		}
-		if info, err := os.Stat(path); err != nil || !info.IsDir() {
-			return "", tapedeck.Errorf(tapedeck.Unavailable, "the working folder of the agent does not exist").Because(err)
-		}
-		return path, nil
+		f.named = append(f.named, path)
+		own = func(string, string) (string, error) { return openNamed(path) }
 	}
+	if len(choices) == 0 {
+		return own
+	}
+	f.named = append(f.named, choices...)
+	return func(session, chosen string) (string, error) {
+		switch {
+		case chosen != "":
+			return openNamed(chosen)
+		case own == nil:
+			return "", nil
+		}
+		return own(session, "")
+	}
+}
+
+// openNamed returns the absolute path of a folder that the configuration names.
+func openNamed(path string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+		return "", tapedeck.Errorf(tapedeck.Unavailable, "the working folder of the agent does not exist").Because(err)
+	}
+	return path, nil
 }
 
 // session creates the folder of a session. It checks the id, which must not be a path.

@@ -89,17 +89,21 @@ func TestDiscardNoOtherFolder(t *testing.T) {
 			return filepath.Base(outside)
 		},
 		"the configuration names it": func(_ *testing.T, f *folders, work, _ string) string {
-			f.of(ptr(filepath.Join(work, "s")), "")
+			f.of(ptr(filepath.Join(work, "s")), nil, "")
+			return "s"
+		},
+		"a session may choose it": func(_ *testing.T, f *folders, work, _ string) string {
+			f.of(nil, []string{filepath.Join(work, "s")}, "")
 			return "s"
 		},
 		"the configuration names one in it": func(_ *testing.T, f *folders, work, _ string) string {
-			f.of(ptr("s/project"), work)
+			f.of(ptr("s/project"), nil, work)
 			return "s"
 		},
 		"the configuration names it by a link": func(t *testing.T, f *folders, work, _ string) string {
 			named := filepath.Join(t.TempDir(), "named")
 			link(t, work, named)
-			f.of(&named, "")
+			f.of(&named, nil, "")
 			return "s"
 		},
 	} {
@@ -147,7 +151,7 @@ func TestSweepFolders(t *testing.T) {
 func TestFolders(t *testing.T) {
 	data := t.TempDir()
 	f := &folders{data: data}
-	path, err := f.of(nil, "")("ses_1")
+	path, err := f.of(nil, nil, "")("ses_1", "")
 	info, statErr := os.Stat(path)
 	if err != nil || statErr != nil || info.Mode().Perm() != 0o700 || path != filepath.Join(data, "work", "ses_1") {
 		t.Errorf("%s, %v, %v", path, err, statErr)
@@ -158,11 +162,22 @@ func TestFolders(t *testing.T) {
 		}
 	}
 	gone, here := "gone", "work"
-	if _, err := f.of(&gone, data)("s"); tapedeck.KindOf(err) != tapedeck.Unavailable || strings.Contains(err.Error(), data) {
+	if _, err := f.of(&gone, nil, data)("s", ""); tapedeck.KindOf(err) != tapedeck.Unavailable || strings.Contains(err.Error(), data) {
 		t.Errorf("got %v", err)
 	}
-	if path, err := f.of(&here, data)("s"); err != nil || path != filepath.Join(data, "work") {
+	if path, err := f.of(&here, nil, data)("s", ""); err != nil || path != filepath.Join(data, "work") {
 		t.Errorf("%s, %v", path, err)
+	}
+	other := t.TempDir()
+	none := ""
+	for _, c := range []struct {
+		cwd    *string
+		chosen string
+		want   string
+	}{{nil, "", filepath.Join(data, "work", "s")}, {nil, other, other}, {&none, "", ""}, {&none, other, other}, {&here, other, other}} {
+		if path, err := f.of(c.cwd, []string{other}, data)("s", c.chosen); err != nil || path != c.want {
+			t.Errorf("%v, %q: %s, %v; want %s", c.cwd, c.chosen, path, err, c.want)
+		}
 	}
 	temp := &folders{}
 	path, err = temp.session("s")

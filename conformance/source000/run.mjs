@@ -13,7 +13,9 @@ await main("source 000 (replay for a workflow)", (binary, play) => withServer(bi
   const post = async (path, body) => {
     const response = await fetch(`${server.url}/api/v1${path}`, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) })
     if (!response.ok) throw new Error(`POST ${path}: ${response.status} ${await response.text()}`)
+    return response.json()
   }
+  const get = async (path) => (await fetch(`${server.url}/api/v1${path}`)).json()
   const sessionOf = (socket) => socket.match(/sessions\/(\w+)/)[1]
   const world = {
     /** Creates a session and returns the URL of its socket, all that a client needs. */
@@ -25,6 +27,18 @@ await main("source 000 (replay for a workflow)", (binary, play) => withServer(bi
     run: (socket, task) => post(`/sessions/${sessionOf(socket)}/task`, { agent: "hello", ...task }),
     resume: (socket, how) => post(`/sessions/${sessionOf(socket)}/resume`, how),
     restart: () => server.restart(),
+    /** Starts a workflow of the server in the session of a socket. */
+    workflow: (socket, how) => post("/workflows/run", { session: sessionOf(socket), ...how }),
+    workflowOf: async (socket) => (await get(`/sessions/${sessionOf(socket)}/workflow`)).workflow,
+    /** Answers the question of a user task, when there is one. */
+    async decide(socket, elementId, input) {
+      for (;;) {
+        const { activations } = await world.workflowOf(socket)
+        const wait = activations.flatMap((a) => a.waits ?? []).find((w) => w.element === elementId && w.permission)
+        if (wait) return post(`/sessions/${sessionOf(socket)}/permissions/${wait.permission}`, { option: "submit", input })
+        await new Promise((later) => setTimeout(later, 50))
+      }
+    },
   }
   await play("", scenarios, (scenario) => scenario(world))
 }))

@@ -16,6 +16,20 @@ async function work(backend, { text = ["Based", " on", " the data"], id = "abc-1
   return text.join("")
 }
 
+const task = (id, prompt, output) => `<serviceTask id="${id}" tapedeck:agent="hello" tapedeck:prompt="${prompt}" tapedeck:output="${output}"/>`
+const flow = (from, to) => `<sequenceFlow id="${from}_${to}" sourceRef="${from}" targetRef="${to}"/>`
+
+/** A workflow of the server: two tasks at once, then a person decides, then the last task. */
+const WORKFLOW = `<?xml version="1.0"?>
+<definitions xmlns="http://www.omg.org/spec/BPMN/20100524/MODEL" xmlns:tapedeck="https://tapedeck.dev/bpmn" targetNamespace="t">
+<process id="triage" isExecutable="true">
+<startEvent id="start"/><parallelGateway id="fork"/><parallelGateway id="join"/><endEvent id="end"/>
+${task("element_1", "Look at {{ cve }}", "facts")}${task("element_2", "Find a patch of {{ cve }}", "patch")}${task("element_4", "{{ decision }} it", "done")}
+<userTask id="element_3" name="What now?"><extensionElements><tapedeck:form><tapedeck:field id="decision" required="true"/></tapedeck:form></extensionElements></userTask>
+${[["start", "fork"], ["fork", "element_1"], ["fork", "element_2"], ["element_1", "join"], ["element_2", "join"], ["join", "element_3"], ["element_3", "element_4"], ["element_4", "end"]].map(([from, to]) => flow(from, to)).join("")}
+</process>
+</definitions>`
+
 const ended = (elementId) => (m) => m.type === "text.message.end" && m.elementId === elementId
 const shown = (panel) => ({ messages: panel.messages.map(({ content, status }) => [content, status]), thinking: panel.thinking, tools: panel.tools })
 const TOOLS = [{ name: "search_cve", args: { id: 7 }, status: "complete", result: { found: 2 } }]
@@ -197,6 +211,36 @@ export const scenarios = {
     const want = { messages: [["Check it", "complete"], ["Two are found.", "complete"]], thinking: ["hm hm"], tools: TOOLS }
     assert.deepEqual(shown(page.panel("element_8")), want)
     assert.deepEqual(shown(await new Page(url).open("element_8")), want)
+  },
+
+  async "a workflow of the server is shown element by element, through a restart"(world) {
+    const { url, page } = await begin(world)
+    await world.workflow(url, { bpmn: WORKFLOW, variables: { cve: "CVE-7" } })
+    const complete = (p, id) => p.panel(id).messages[1]?.status === "complete"
+    await page.until(() => complete(page, "element_1") && complete(page, "element_2"))
+    const { element_1, element_2 } = Object.fromEntries(["element_1", "element_2"].map((id) => [id, shown(page.panel(id))]))
+    for (const [panel, prompt] of [[element_1, "Look at CVE-7"], [element_2, "Find a patch of CVE-7"]]) {
+      assert.deepEqual(panel.messages.map(([, status]) => status), ["complete", "complete"])
+      assert.equal(panel.messages[0][0], prompt)
+      assert.ok(panel.messages[1][0].includes(prompt), "the agent repeats its task")
+    }
+    assert.ok(!page.heard.some((m) => m.elementId === "element_4"), "the person has not decided")
+
+    await world.restart() // while the workflow waits for the person
+    await page.socket.closed
+    const refreshed = new Page(url)
+    await world.decide(url, "element_3", { decision: "Patch" })
+    await refreshed.until(() => complete(refreshed, "element_4"))
+    assert.equal(refreshed.panel("element_4").messages[0].content, "Patch it")
+    assert.deepEqual([...refreshed.panels.keys()], ["element_4"], "no other task runs again")
+    const later = new Page(url)
+    for (const [id, panel] of [["element_1", element_1], ["element_2", element_2], ["element_4", shown(refreshed.panel("element_4"))]]) {
+      assert.equal((await later.replay(id)).threadId, `thread_${id}`)
+      assert.deepEqual(shown(later.panel(id)), panel)
+    }
+    let state = await world.workflowOf(url)
+    while (state.status === "running") state = await world.workflowOf(url)
+    assert.deepEqual([state.outcome, state.variables.decision, state.elements.map((e) => e.entered)], ["completed", "Patch", state.elements.map(() => 1)])
   },
 
   async "an interrupted agent continues where it stopped"(world) {

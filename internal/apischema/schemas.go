@@ -206,7 +206,7 @@ func (s *schemas) addNested(known map[reflect.Type]*schema, t reflect.Type) erro
 
 // member returns the schema of a member of a struct. A member can be null only if
 // nullable names it, or if its field is a pointer and the member is required. A slice is
-// never null: the server sends [].
+// never null: the server sends []. The values of a map of pointers can be null.
 func (s *schemas) member(path string, t reflect.Type, f reflect.StructField, have *schema, required bool) *schema {
 	out := unmark(have)
 	null := nullable[path] || f.Type.Kind() == reflect.Pointer && required
@@ -221,6 +221,9 @@ func (s *schemas) member(path string, t reflect.Type, f reflect.StructField, hav
 	}
 	if names := keys[path]; names != nil {
 		out.PropertyNames = names
+	}
+	if f.Type.Kind() == reflect.Map && f.Type.Elem().Kind() == reflect.Pointer && out.AdditionalProperties != nil {
+		out.AdditionalProperties = &schema{AnyOf: []*schema{unmark(out.AdditionalProperties), {Type: "null"}}}
 	}
 	if null {
 		out = &schema{AnyOf: []*schema{out, {Type: "null"}}}

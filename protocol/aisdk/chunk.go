@@ -36,6 +36,7 @@ const (
 	chunkSourceDocument = "source-document"
 	chunkFile           = "file"
 	chunkReasoningFile  = "reasoning-file"
+	chunkSteering       = "steering-message"
 
 	dataPrefix = "data-" // begins the types that an application defines
 )
@@ -97,6 +98,16 @@ func partOf(kind, id string, content json.RawMessage) []byte {
 	return append(b, '}')
 }
 
+// steeringPart returns what a user said to a running agent. Version 7 has a part for it. Older
+// ones end a stream with an error when they see it, but take any data.
+func steeringPart(version int, id, words string) []byte {
+	said := jsonobj.AppendMembers(nil, map[string]json.RawMessage{"text": jsonobj.AppendJSON(nil, words)})
+	if version < 7 {
+		return chunk(dataPrefix+"steering", text("id", id), member{"data", said})
+	}
+	return chunk(chunkSteering, text("id", id), encode("parts", []json.RawMessage{chunk("text", text("text", words))}))
+}
+
 // An activity is the data of a data-activity.
 type activity struct {
 	Type    string          `json:"type"`
@@ -135,6 +146,10 @@ type place struct {
 	// Next is the offset of the next event that the client does not have. When its
 	// approvals arrive, the stream continues there. It is 0 at the start of a stream.
 	Next int64 `json:"next,omitempty"`
+
+	// From is the offset at which a stream begins that continues a message. It is 0 if the
+	// stream has the whole message.
+	From int64 `json:"from,omitempty"`
 
 	// Status and Error say how a run ended that did not complete.
 	Status tapedeck.Status `json:"status,omitempty"`

@@ -23,6 +23,7 @@ type encoder struct {
 	calls                 map[string]*call
 	questions             []question // without an answer
 	begin                 int64      // the offset at which the run began
+	from                  int64      // chunks of events before this offset are not sent: the client has them; 0 for all
 	delta                 delta      // not in buf yet
 	buf                   []byte     // frames
 }
@@ -85,7 +86,7 @@ func (c *encoder) add(e *tapedeck.Event) {
 	switch {
 	case e.Type == tapedeck.RunStarted && !c.begun:
 		c.begun, c.begin = true, e.Offset
-		c.put(chunkStart, text("messageId", c.invocation), placed(place{Offset: e.Offset, Invocation: c.invocation}))
+		c.put(chunkStart, text("messageId", c.invocation), placed(place{Offset: e.Offset, Invocation: c.invocation, From: c.from}))
 		return
 	case !c.begun || c.ended || jsonobj.Member(e.Data, "subagentRunId") != nil:
 		return
@@ -216,9 +217,10 @@ func (c *encoder) message(e *tapedeck.Event) {
 		}
 	case payload.RoleTool:
 		c.answer(m.ToolCallID, m.Text(), m.Error)
-	case payload.RoleUser: // a user has steered the run; older clients refuse chunks that they do not know, but take any data
+	case payload.RoleUser: // a user has steered the run
 		c.content(e.Turn)
-		c.put(dataPrefix+"steering", text("id", m.ID), member{"data", jsonobj.AppendMembers(nil, map[string]json.RawMessage{"text": jsonobj.AppendJSON(nil, m.Text())})})
+		c.flush()
+		c.buf = sse.AppendFrame(c.buf, "", "", steeringPart(c.version, m.ID, m.Text()))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"iter"
 	"log/slog"
 	"net/http"
+	"strings"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
@@ -97,8 +98,12 @@ func (h *handler) route(method, path string, serve func(http.ResponseWriter, *ht
 }
 
 // refuse answers with an error as text: useChat shows the body of a failed request to its
-// user, as it is.
+// user, as it is. A client that names JSON among what it accepts gets the error of the API.
 func (h *handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	if strings.Contains(r.Header.Get("Accept"), "application/json") {
+		problem.Write(w, r, err, h.Logger)
+		return
+	}
 	seen, status := problem.Resolve(r, err, h.Logger)
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -134,6 +139,16 @@ func (h *handler) agent(name string) (string, error) {
 	return "", tapedeck.Errorf(tapedeck.NotFound, "there is no agent %.128q", name).WithHint("GET /api/v1/agents lists the agents")
 }
 
+// reads returns an error if no chat can be read under the name of an agent. The agent of a chat
+// may run elsewhere, so the default needs no agent.
+func (h *handler) reads(name string) error {
+	if name == defaultAgent {
+		return nil
+	}
+	_, err := h.agent(name)
+	return err
+}
+
 // chat returns the session in the path, "" with an error if its id is no id. A chat is
 // the main thread of a session.
 func chat(r *http.Request) (string, error) {
@@ -145,7 +160,7 @@ func chat(r *http.Request) (string, error) {
 func (h *handler) find(r *http.Request) (tapedeck.Session, error) {
 	id, err := chat(r)
 	if err == nil {
-		_, err = h.agent(r.PathValue("agent"))
+		err = h.reads(r.PathValue("agent"))
 	}
 	if err != nil {
 		return tapedeck.Session{}, err
@@ -155,7 +170,7 @@ func (h *handler) find(r *http.Request) (tapedeck.Session, error) {
 
 // notBegun reports whether err says only that the chat in the path has not begun.
 func (h *handler) notBegun(r *http.Request, head tapedeck.Session, err error) bool {
-	_, unknown := h.agent(r.PathValue("agent"))
+	unknown := h.reads(r.PathValue("agent"))
 	return tapedeck.KindOf(err) == tapedeck.NotFound && head.Kind == "" && unknown == nil
 }
 

@@ -20,6 +20,10 @@ const pageMessages = 10_000
 // open run is not among them: resuming its stream gives all of it, and a client before
 // version 7 would add that to what it has.
 func (h *handler) messages(w http.ResponseWriter, r *http.Request) error {
+	version, err := versionOf(r)
+	if err != nil {
+		return err
+	}
 	head, err := h.find(r)
 	if h.notBegun(r, head, err) {
 		return httpapi.WriteJSON(w, http.StatusOK, []uiMessage{}) // a chat that has not begun
@@ -32,7 +36,7 @@ func (h *handler) messages(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	open, _ := head.Run(tapedeck.MainThread)
-	return httpapi.WriteJSON(w, http.StatusOK, httpapi.OrEmpty(uiMessages(&now, open.Invocation)))
+	return httpapi.WriteJSON(w, http.StatusOK, httpapi.OrEmpty(uiMessages(&now, open.Invocation, version)))
 }
 
 // conversation returns the whole conversation of a chat as of an offset.
@@ -78,13 +82,13 @@ type item struct {
 
 // uiMessages returns the messages of a conversation, without that of the open run. The
 // parts of a run are in the order in which its stream begins them.
-func uiMessages(now *view.Snapshot, open string) (out []uiMessage) {
+func uiMessages(now *view.Snapshot, open string, version int) (out []uiMessage) {
 	runs := map[string]*view.Run{}
 	for i := range now.Runs {
 		runs[now.Runs[i].Invocation] = &now.Runs[i]
 	}
 	places, turns := map[string]int{}, map[string]int{}
-	for _, it := range items(now, runs) {
+	for _, it := range items(now, runs, version) {
 		if it.whole != nil {
 			out = append(out, *it.whole)
 			continue
@@ -122,7 +126,7 @@ func metadataOf(r *view.Run) map[string]place {
 }
 
 // items returns what a conversation has, by offset.
-func items(now *view.Snapshot, runs map[string]*view.Run) (list []item) {
+func items(now *view.Snapshot, runs map[string]*view.Run, version int) (list []item) {
 	for i := range now.Messages {
 		m := &now.Messages[i]
 		run := runs[m.Invocation]
@@ -130,6 +134,8 @@ func items(now *view.Snapshot, runs map[string]*view.Run) (list []item) {
 		switch {
 		case m.Role == payload.RoleTool, m.Subagent != "", payload.PromptOf(m.Role, m.Metadata) != "":
 			continue
+		case run != nil && m.Role == payload.RoleUser && m.Offset > run.Offset:
+			it.part = steeringPart(version, m.ID, m.Text)
 		case run == nil || m.Offset < run.Offset || m.Role == payload.RoleUser || m.Role == payload.RoleSystem:
 			if it.whole = wholeMessage(m, now); it.whole == nil {
 				continue

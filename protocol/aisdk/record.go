@@ -61,6 +61,7 @@ type recorded struct {
 	ApprovalID     string          `json:"approvalId"`
 	Transient      bool            `json:"transient"`
 	Data           json.RawMessage `json:"data"`
+	Parts          []uiPart        `json:"parts"`
 }
 
 // add adds a chunk. A type of a later version adds nothing.
@@ -92,6 +93,8 @@ func (r *recorder) add(raw json.RawMessage) error {
 		return r.tool(&c)
 	case isWhole(c.Type):
 		r.whole(&c, raw)
+	case c.Type == chunkSteering:
+		r.steer(&c)
 	case c.Type == chunkFinish, c.Type == chunkAbort, c.Type == chunkError:
 		r.end(&c)
 	}
@@ -251,6 +254,23 @@ func (r *recorder) whole(c *recorded, raw json.RawMessage) {
 		id = r.newID()
 	}
 	r.put(payload.ActivitySnapshot{MessageID: id, ActivityType: c.Type, Content: raw})
+}
+
+// steer records what a user has said to the running agent.
+func (r *recorder) steer(c *recorded) {
+	words := ""
+	for i := range c.Parts {
+		if c.Parts[i].Type == "text" {
+			words += c.Parts[i].Text
+		}
+	}
+	id := c.ID
+	if id == "" {
+		id = r.newID()
+	}
+	e := payload.NewEvent(payload.MessageAdded{Message: payload.NewMessage(id, payload.RoleUser, words)})
+	e.Invocation, e.Turn, e.Actor = r.run, r.turn, payload.RoleUser
+	r.events = append(r.events, e)
 }
 
 // end ends the run.

@@ -187,24 +187,3 @@ func outputs(m *message, now *view.Snapshot) (list []payload.Message) {
 	}
 	return list
 }
-
-// resume streams the open run of a chat from its beginning. Without an open run there is
-// nothing to resume.
-func (h *handler) resume(w http.ResponseWriter, r *http.Request) error {
-	version, err := versionOf(r)
-	if err != nil {
-		return err
-	}
-	head, err := h.find(r)
-	open, busy := head.Run(tapedeck.MainThread)
-	switch {
-	case h.notBegun(r, head, err):
-	case err != nil:
-		return err
-	case busy:
-		return h.newStream(w, version, head.ID, open.Invocation).follow(r, open.Offset)
-	}
-	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(http.StatusNoContent)
-	return nil
-}

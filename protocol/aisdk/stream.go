@@ -15,8 +15,9 @@ import (
 // much in memory.
 const readBytes = 128 << 10
 
-// VersionHeader is the header with which a client says that its AI SDK is older than
-// version 6. Clients of version 5 end a stream with an error when they see an approval.
+// VersionHeader is the header with which a client names the version of its AI SDK. A client
+// that does not gets what 6 and 7 understand: those of version 5 end a stream with an error
+// when they see an approval, and only those of version 7 know messages that steer.
 const VersionHeader = "Tapedeck-AI-SDK-Version"
 
 // versionOf returns the version of the client's AI SDK.
@@ -24,8 +25,10 @@ func versionOf(r *http.Request) (int, error) {
 	switch v, _, _ := strings.Cut(strings.TrimSpace(r.Header.Get(VersionHeader)), "."); v {
 	case "5":
 		return 5, nil
-	case "", "6", "7":
+	case "", "6":
 		return 6, nil
+	case "7":
+		return 7, nil
 	default:
 		return 0, tapedeck.Errorf(tapedeck.Invalid, "the header %s must be 5, 6 or 7, not %.20q", VersionHeader, v)
 	}
@@ -38,7 +41,6 @@ type stream struct {
 	*encoder
 	out     *sse.Stream
 	session string
-	from    int64 // chunks of events before this offset are not sent: the client has them; 0 for all
 }
 
 var (

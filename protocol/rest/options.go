@@ -158,6 +158,9 @@ type Searcher interface {
 type Tokens interface {
 	Issue(ctx context.Context, n api.NewToken) (api.IssuedToken, error)
 
+	// List lists the tokens that have a name.
+	List(ctx context.Context, session string) (api.NamedTokens, error)
+
 	// Revoke revokes a token; with an empty id, all tokens of the session.
 	Revoke(ctx context.Context, session, id string) error
 }

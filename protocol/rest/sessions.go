@@ -52,13 +52,13 @@ var statuses = []string{
 const listClosed = "closed"
 
 var listParameters = []string{
-	"status", "agent", "owner", "parent", "from", "to", "q", "cursor", "limit", labelProject, labelTask, "label", "summary",
+	"status", "agent", "owner", "parent", "from", "to", "q", "cursor", "limit", labelProject, labelTask, "label", "without_label", "summary",
 }
 
 func (h *handler) list(w http.ResponseWriter, r *http.Request) error {
 	q := httpapi.ParseQuery(r, listParameters...)
 	f := tapedeck.Filter{
-		Labels: parseLabels(q),
+		Labels: parseLabels(q), Without: q.List("without_label", tapedeck.CheckID),
 		Status: tapedeck.Status(q.OneOf("status", "", append([]string{listClosed}, statuses...)...)),
 		Agent:  q.String("agent"), Owner: q.String("owner"), Parent: q.ID("parent"),
 		From: q.Time("from"), To: q.Time("to"),

@@ -44,7 +44,7 @@ func TestListByLabelsWithSummaries(t *testing.T) {
 		do("TEXT_MESSAGE_CONTENT", `{"messageId":"m","delta":"a"}`), do("TEXT_MESSAGE_END", `{"messageId":"m"}`),
 		runEvent(tapedeck.RunFinished, "i"))
 	for query, want := range map[string]string{
-		"": "s b a", "?projectId=p1": "b a", "?projectId=p1&taskId=t1": "a", "?label=x:y:z": "b", "?label=x:q": "", "?taskId=p1": "", "?projectId=p1&limit=1": "b",
+		"": "s b a", "?projectId=p1": "b a", "?projectId=p1&taskId=t1": "a", "?label=x:y:z": "b", "?label=x:q": "", "?without_label=x": "s a", "?without_label=x&without_label=taskId": "s", "?without_label=none": "s b a", "?taskId=p1": "", "?projectId=p1&limit=1": "b",
 	} {
 		var l list
 		sendJSON(t, handler, "GET", "/sessions"+query, "", &l)

@@ -17,6 +17,11 @@ func tokenRoutes() []Route {
 			serve: (*handler).issueToken,
 		},
 		{
+			Method: http.MethodGet, Path: "/sessions/{id}/tokens", Summary: "List the tokens of this session that have a name.",
+			Answer: api.NamedTokens{}, Status: http.StatusOK,
+			serve: (*handler).listTokens,
+		},
+		{
 			Method: http.MethodDelete, Path: "/sessions/{id}/tokens", Summary: "Revoke all tokens of this session.",
 			Status: http.StatusNoContent,
 			serve:  (*handler).revokeTokens,
@@ -57,6 +62,22 @@ func (h *handler) issueToken(w http.ResponseWriter, r *http.Request) error {
 	}
 	w.Header().Set("Location", httpapi.Prefix(r)+Root+"/sessions/"+id+"/tokens/"+out.ID)
 	return httpapi.WriteJSON(w, http.StatusCreated, out)
+}
+
+// listTokens lists the tokens that have a name.
+func (h *handler) listTokens(w http.ResponseWriter, r *http.Request) error {
+	id, err := target(r)
+	if err == nil {
+		err = h.noTokens()
+	}
+	if err != nil {
+		return err
+	}
+	out, err := h.Tokens.List(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	return httpapi.WriteJSON(w, http.StatusOK, out)
 }
 
 // revokeTokens revokes a token, or all.

@@ -20,6 +20,7 @@ const names = readdirSync(join(root, "packages")).filter((n) => n !== "node_modu
 // Of what a page loads, in KB after gzip.
 const sizes = [
   ["@tapedeck/client", 12, 'export * from "@tapedeck/client";'],
+  ["@tapedeck/ai-sdk", 13, 'export * from "@tapedeck/ai-sdk"; export * from "@tapedeck/ai-sdk/react";', ["react"]],
   ["with the player", 30, 'export * from "@tapedeck/client"; export * from "@tapedeck/client/player";'],
 ];
 
@@ -77,8 +78,8 @@ try {
     console.log(`${(bytes / 1024).toFixed(1).padStart(8)} KB gz  tapedeck-player.js`);
     if (bytes > 90 * 1024) throw new Error(`it has ${bytes} bytes`);
   });
-  for (const [name, limit, code] of sizes)
-    await check(`${name} has at most ${limit} KB`, () => size(name, limit, code));
+  for (const [name, limit, code, external] of sizes)
+    await check(`${name} has at most ${limit} KB`, () => size(name, limit, code, external));
 
   const server = new Server(binary);
   try {
@@ -104,6 +105,14 @@ try {
       }),
     ),
   );
+  await check("useChat of the AI SDK 5, 6 and 7, in Node", () =>
+    console.log(
+      run(process.execPath, ["--test", "--test-reporter=spec", "aisdk.test.mjs"], consumer, {
+        HARNESS: join(root, "conformance/harness.mjs"),
+        TAPEDECK_BIN: binary,
+      }),
+    ),
+  );
   console.log(`${passed} passed, 0 failed`);
 } catch (err) {
   console.error(`${err.message}\n${err.stdout ?? ""}`);
@@ -123,7 +132,7 @@ function write(page) {
   });
 }
 
-async function size(name, limit, code) {
+async function size(name, limit, code, external = []) {
   const entry = join(consumer, "size.mjs");
   writeFileSync(entry, code);
   const [{ output }] = await build({
@@ -135,7 +144,7 @@ async function size(name, limit, code) {
       target: "es2022",
       lib: { entry, formats: ["es"] },
       minify: true,
-      rollupOptions: { treeshake: false },
+      rollupOptions: { treeshake: false, external },
     },
   });
   const bytes = output.reduce((sum, o) => sum + gzipSync(o.code ?? "", { level: 9 }).length, 0);

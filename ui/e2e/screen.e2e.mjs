@@ -230,7 +230,7 @@ export const checks = {
       ]);
       const asked = conversation(page).locator("[data-offset]").filter({ hasText: "May I?" });
       await asked.getByText("in thread_review").waitFor();
-      await page.getByPlaceholder("Give the agent a task").waitFor();
+      await page.getByPlaceholder(/^Give \S+ (agent )?a task$/).waitFor();
       await page.goto(`${server.url}/s/s?thread=thread_review`);
       await page.getByPlaceholder("The agent is waiting for an answer").waitFor();
       await conversation(page).getByRole("button", { name: "Yes" }).click();

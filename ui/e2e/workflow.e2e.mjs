@@ -223,9 +223,7 @@ export const checks = {
         await line(page, /Assess the impact/).click();
         await panel(page, "Assess the impact").getByRole("button", { name: "Rewind before" }).click();
         const dialog = page.getByRole("dialog", { name: "Rewind before Assess the impact?" });
-        await dialog
-          .getByText(/Also reverted: Find a remedy, Decide what to do/)
-          .waitFor();
+        await dialog.getByText(/Also reverted: Find a remedy, Decide what to do/).waitFor();
         await dialog.getByRole("button", { name: "Rewind and run again" }).click();
         await dialog.waitFor({ state: "detached" });
         await decides(server);

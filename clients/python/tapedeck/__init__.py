@@ -13,5 +13,6 @@ from .run import Run
 from .session import Session
 from .tool import ToolCall
 from .types import Event
+from .workflow import Workflows
 
-__all__ = ["Cancelled", "Client", "Event", "Follower", "Producer", "Run", "Session", "TapedeckError", "ToolCall"]
+__all__ = ["Cancelled", "Client", "Event", "Follower", "Producer", "Run", "Session", "TapedeckError", "ToolCall", "Workflows"]

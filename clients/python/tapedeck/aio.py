@@ -24,6 +24,7 @@ from .session import Session
 from .tool import ToolCall
 from .transport import Scope, current_scope
 from .types import Event, SessionInfo
+from .workflow import Workflows
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -190,7 +191,10 @@ class AsyncSession:
     move = _call(Session.move)
     cancel = _call(Session.cancel)
     resume = _call(Session.resume)
+    permissions = _call(Session.permissions)
     answer = _call(Session.answer)
+    workflow = _call(Session.workflow)
+    message = _call(Session.message)
     rewind = _call(Session.rewind)
     undo = _call(Session.undo)
     overwrite = _call(Session.overwrite)
@@ -228,11 +232,26 @@ class AsyncSession:
         return AsyncRun(self.sync, task, cancel_task, options)
 
 
+class AsyncWorkflows:
+    """The :class:`tapedeck.Workflows` of a server for asyncio."""
+
+    def __init__(self, sync: Workflows) -> None:
+        self.sync = sync
+
+    list = _call(Workflows.list)
+    get = _call(Workflows.get)
+    put = _call(Workflows.put)
+    delete = _call(Workflows.delete)
+    check = _call(Workflows.check)
+    run = _call(Workflows.run)
+
+
 class AsyncClient:
     """A :class:`tapedeck.Client` for asyncio, with the same options. ``sync`` is that client."""
 
     def __init__(self, url: str = "http://127.0.0.1:4747", **options: Any) -> None:
         self.sync = Client(url, **options)
+        self.workflows = AsyncWorkflows(self.sync.workflows)
 
     async def __aenter__(self) -> Self:
         return self
@@ -405,4 +424,4 @@ class AsyncToolCall:
         await self._run._do(self.sync.error, message)
 
 
-__all__ = ["AsyncClient", "AsyncProducer", "AsyncRun", "AsyncSession", "AsyncToolCall", "Cancelled", "TapedeckError"]
+__all__ = ["AsyncClient", "AsyncProducer", "AsyncRun", "AsyncSession", "AsyncToolCall", "AsyncWorkflows", "Cancelled", "TapedeckError"]

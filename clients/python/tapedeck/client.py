@@ -10,6 +10,7 @@ from typing import Any, BinaryIO, Self
 from .session import Session
 from .transport import Headers, Transport
 from .types import Agent, Imported, SearchResult, SessionInfo, Started
+from .workflow import Workflows
 
 
 class Client:
@@ -21,7 +22,7 @@ class Client:
     ``stall`` seconds is connected again; the server sends a comment every 15 seconds.
     ``max_answer`` limits the bytes of an answer, and of one event of a stream.
 
-    A client may be used by several threads. Its errors are :class:`tapedeck.TapedeckError`.
+    ``workflows`` has the calls for workflows. A client may be used by several threads. Its errors are :class:`tapedeck.TapedeckError`.
     """
 
     def __init__(
@@ -30,6 +31,7 @@ class Client:
         ssl_context: ssl.SSLContext | None = None,
     ) -> None:
         self.transport = Transport(url, headers, timeout, connect_timeout, stall, max_answer, ssl_context)
+        self.workflows = Workflows(self.transport)
 
     def close(self) -> None:
         """Closes idle connections."""

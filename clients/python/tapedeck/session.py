@@ -9,8 +9,8 @@ from .errors import TapedeckError
 from .follow import Follower
 from .transport import Transport, encode, path_of
 from .types import (
-    Answered, Appended, CancelledRun, Context, Erased, Event, Input, Rewound, SessionInfo, Snapshot, Started, Summary, When,
-    event_of,
+    Answered, Appended, CancelledRun, Context, Erased, Event, Input, MessageSent, Permission, Rewound, SessionInfo, Snapshot,
+    Started, Summary, When, Workflow, event_of,
 )
 
 if TYPE_CHECKING:
@@ -169,9 +169,34 @@ class Session:
         """Resumes the newest run of a thread that was cancelled, interrupted or failed."""
         return self._post("resume", task=task, agent=agent, thread=thread, config=config, actor=actor)
 
-    def answer(self, permission: str, option: str, *, offset: int | None = None, actor: str | None = None) -> Answered:
-        """Answers a permission that an agent asked for. ``offset`` is that of the question that the user saw."""
-        return self._post("permissions", permission, option=option, offset=offset, actor=actor)
+    def permissions(self) -> list[Permission]:
+        """Returns the questions to people that nobody has answered yet, the oldest first."""
+        asked = self.snapshot(limit=1).get("permissions") or []
+        return [p for p in asked if p["status"] == "open"]
+
+    def answer(
+        self, permission: str, option: str, *, input: dict[str, Any] | None = None, offset: int | None = None,
+        actor: str | None = None,
+    ) -> Answered:
+        """Answers a permission that an agent asked for. ``input`` has the values of the fields of its
+        form; a user task of a workflow has the option ``"submit"``. ``offset`` is that of the
+        question that the user saw."""
+        return self._post("permissions", permission, option=option, input=input, offset=offset, actor=actor)
+
+    # The workflow that runs in the session.
+
+    def workflow(self, *, at: int | None = None, thread: str | None = None) -> Workflow | None:
+        """Returns the state of the workflow: its elements, what they wait for, its variables. None
+        if there is none. ``at`` asks for the state before that offset."""
+        return self._get("workflow", at=at, thread=thread).get("workflow")
+
+    def message(
+        self, name: str, *, correlation: str | None = None, variables: dict[str, Any] | None = None,
+        thread: str | None = None, actor: str | None = None,
+    ) -> MessageSent:
+        """Sends a message to the workflow. It stays in the session until an element waits for it."""
+        return self._post(
+            "messages", name=name, correlation=correlation, variables=variables, thread=thread, actor=actor)
 
     # Runs of an agent in this program.
 

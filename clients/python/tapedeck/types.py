@@ -191,7 +191,7 @@ class Snapshot(TypedDict):
     state: dict[str, Any] | None
     plan: dict[str, Any] | None
     thread: NotRequired[str]
-    permissions: NotRequired[list[dict[str, Any]]]
+    permissions: NotRequired[list[Permission]]
     inputs: NotRequired[list[Input]]
     earlier: NotRequired[int]
     notes: NotRequired[list[dict[str, Any]]]
@@ -247,6 +247,166 @@ class Agent(TypedDict):
     description: NotRequired[str]
     capabilities: NotRequired[dict[str, bool]]
     unavailable: NotRequired[str]
+
+
+class Problem(TypedDict):
+    line: NotRequired[int]
+    element: NotRequired[str]
+    name: NotRequired[str]
+    message: str
+    hint: NotRequired[str]
+
+
+class FormOption(TypedDict):
+    value: str
+    label: NotRequired[str]
+
+
+class FormField(TypedDict):
+    id: str
+    type: str
+    label: NotRequired[str]
+    required: NotRequired[bool]
+    readOnly: NotRequired[bool]
+    default: NotRequired[Any]
+    options: NotRequired[list[FormOption]]
+    min: NotRequired[float]
+    max: NotRequired[float]
+    minLength: NotRequired[int]
+    maxLength: NotRequired[int]
+
+
+class DiagramVersion(TypedDict):
+    name: str
+    digest: str
+    added_at: str
+    size: int
+    title: NotRequired[str]
+
+
+class DiagramTask(TypedDict):
+    element: str
+    line: int
+    name: NotRequired[str]
+    agent: NotRequired[str]
+    type: NotRequired[str]
+
+
+class DiagramProcess(TypedDict):
+    id: str
+    name: NotRequired[str]
+
+
+class Diagram(TypedDict):
+    digest: str
+    tasks: list[DiagramTask]
+    name: NotRequired[str]
+    title: NotRequired[str]
+    process: NotRequired[str]
+    processes: NotRequired[list[DiagramProcess]]
+    fields: NotRequired[list[FormField]]
+    unmet: NotRequired[list[Problem]]
+    warnings: NotRequired[list[Problem]]
+    versions: NotRequired[list[DiagramVersion]]
+    bpmn: NotRequired[str]
+
+
+# "for" is a word of Python, so this type cannot be a class.
+WorkflowWait = TypedDict("WorkflowWait", {
+    "element": "str", "for": "str", "offset": "int", "due": "NotRequired[str]", "repeats": "NotRequired[int]",
+    "message": "NotRequired[str]", "correlation": "NotRequired[str]", "signal": "NotRequired[str]",
+    "permission": "NotRequired[str]", "agent": "NotRequired[str]",
+})
+
+
+class WorkflowElement(TypedDict):
+    element: str
+    status: str
+    entered: int
+    left: int
+    offset: int
+    name: NotRequired[str]
+    type: NotRequired[str]
+    failed: NotRequired[int]
+    open: NotRequired[int]
+    thread: NotRequired[str]
+    attempt: NotRequired[int]
+
+
+class WorkflowActivation(TypedDict):
+    id: str
+    element: str
+    status: str
+    offset: int
+    started_at: str
+    name: NotRequired[str]
+    type: NotRequired[str]
+    scope: NotRequired[str]
+    index: NotRequired[int]
+    count: NotRequired[int]
+    thread: NotRequired[str]
+    attempt: NotRequired[int]
+    waits: NotRequired[list[WorkflowWait]]
+    variables: NotRequired[dict[str, Any]]
+    code: NotRequired[str]
+    message: NotRequired[str]
+    end_offset: NotRequired[int]
+    ended_at: NotRequired[str]
+
+
+class Workflow(TypedDict):
+    offset: int
+    thread: str
+    digest: str
+    status: str
+    started_at: str
+    variables: dict[str, Any]
+    elements: list[WorkflowElement]
+    flows: dict[str, int]
+    activations: list[WorkflowActivation]
+    tokens: list[dict[str, str]]
+    invocation: NotRequired[str]
+    process: NotRequired[str]
+    name: NotRequired[str]
+    xml: NotRequired[str]
+    outcome: NotRequired[str]
+    message: NotRequired[str]
+    code: NotRequired[str]
+    element: NotRequired[str]
+    agents: NotRequired[dict[str, str]]
+    ended_at: NotRequired[str]
+    earlier: NotRequired[int]
+    waits: NotRequired[list[WorkflowWait]]
+    messages: NotRequired[list[dict[str, Any]]]
+
+
+class MessageSent(TypedDict):
+    invocation_id: str
+    offset: int
+
+
+class Permission(TypedDict):
+    id: str
+    status: str
+    thread: str
+    offset: int
+    started_at: str
+    options: list[dict[str, str]]
+    invocation: NotRequired[str]
+    message: NotRequired[str]
+    tool_call_id: NotRequired[str]
+    action: NotRequired[dict[str, Any]]
+    form: NotRequired[list[FormField]]
+    option: NotRequired[str]
+    answered_by: NotRequired[str]
+    input: NotRequired[dict[str, Any]]
+    actor: NotRequired[str]
+    instance: NotRequired[str]
+    subagent: NotRequired[str]
+    turn: NotRequired[int]
+    end_offset: NotRequired[int]
+    ended_at: NotRequired[str]
+    duration_ms: NotRequired[int]
 
 
 class Imported(TypedDict):

@@ -50,6 +50,8 @@ export interface SessionsQuery {
   q?: string | undefined;
   cursor?: string | undefined;
   limit?: number | undefined;
+  label?: string | undefined; // name:value
+  without_label?: string | string[] | undefined; // names of labels
   summary?: boolean | undefined; // each row has its summary
 }
 
@@ -95,6 +97,15 @@ export interface DiffQuery {
   at_b?: number | undefined;
 }
 
+/** Who is logged in. */
+export interface Login {
+  subject?: string;
+  role?: "admin" | "user" | "reader" | "agent";
+  expires?: string;
+}
+
+const loginHeaders = { Accept: "application/json", "Tapedeck-Login": "1" };
+
 /** A call fails with a TapedeckError, or with the reason of its aborted signal. */
 export type Api = ReturnType<typeof createApi>;
 
@@ -111,8 +122,18 @@ export function createApi(http: Http) {
     create: (body: wire.NewSession = {}, o?: CallOptions) => post<wire.Session>("/sessions", body, o),
     rename: (id: string, title: string, o?: CallOptions) =>
       http.put<wire.Session>("PATCH", sessionPath(id), { title } satisfies wire.Rename, o),
+    /** Changes some labels; null removes one. The others stay. */
+    label: (id: string, change_labels: Record<string, string | null>, o?: CallOptions) =>
+      http.put<wire.Session>("PATCH", sessionPath(id), { change_labels } satisfies wire.Rename, o),
     close: (id: string, o?: CallOptions) => post<wire.SessionRow>(sessionPath(id, "close"), undefined, o),
     remove: (id: string, o?: CallOptions) => http.put<void>("DELETE", sessionPath(id), undefined, o),
+
+    /** Whose token the browser sends; without members on a server without access control. */
+    login: (o?: CallOptions) => http.read<Login>("/login", { ...o, outside: true, headers: loginHeaders }),
+    /** Logs a browser out. */
+    logout: async (o?: CallOptions) => {
+      await http.send("/login", { ...o, method: "DELETE", outside: true, headers: loginHeaders });
+    },
 
     agents: async (o?: CallOptions) => (await get<wire.Agents>("/agents", o)).agents,
     run: (body: wire.Task, o?: CallOptions) => post<wire.Started>("/sessions/run", body, o),
@@ -206,6 +227,19 @@ export function createApi(http: Http) {
     /** Sends the position of a user. The request outlives the page. */
     presence: (id: string, body: Omit<wire.PresenceNote, "cursor"> & { cursor?: unknown }, o?: CallOptions) =>
       post<wire.Present>(sessionPath(id, "presence"), body, { ...o, keepalive: true }),
+
+    /** The tokens of a session that have a name. */
+    tokens: async (id: string, o?: CallOptions) => (await get<wire.NamedTokens>(sessionPath(id, "tokens"), o)).tokens,
+    issueToken: (id: string, body: wire.NewToken, o?: CallOptions) =>
+      post<wire.IssuedToken>(sessionPath(id, "tokens"), body, o),
+    /** Revokes one token of a session, or all of them. */
+    revokeToken: (id: string, token?: string, o?: CallOptions) =>
+      http.put<void>(
+        "DELETE",
+        sessionPath(id, "tokens") + (token ? `/${encodeURIComponent(token)}` : ""),
+        undefined,
+        o,
+      ),
 
     export: async (id: string, body: wire.ExportRequest, o?: CallOptions) =>
       (await http.send(sessionPath(id, "export"), jsonCall(body, o))).blob(),

@@ -10,6 +10,7 @@ export type {
   EventsPage,
   EventsQuery,
   InboxQuery,
+  Login,
   Producer,
   SearchQuery,
   SessionsQuery,

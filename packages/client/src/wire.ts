@@ -44,6 +44,8 @@ export type Agent = {
   name: string;
   kind: string;
   description?: string;
+  models?: string[];
+  folders?: string[];
   capabilities?: Capabilities;
   unavailable?: string;
 };
@@ -886,6 +888,21 @@ export type Move = {
   actor?: string;
 };
 
+export type NamedToken = {
+  id: string;
+  name: string;
+  role: string;
+  subject: string;
+  created_at: string;
+  expires: string;
+  before?: number;
+  forks?: boolean;
+};
+
+export type NamedTokens = {
+  tokens: NamedToken[];
+};
+
 export type NewContextEvent = {
   event_type: "system_message" | "user_message" | "assistant_message" | "tool_call" | "tool_result";
   content: Json;
@@ -929,6 +946,7 @@ export type NewToken = {
   forks?: boolean;
   before?: number;
   invocation?: string;
+  name?: string;
 };
 
 export type NewWorkflow = {
@@ -1351,6 +1369,7 @@ export type RedactionSample = {
 export type Rename = {
   title?: string;
   labels?: Record<string, string>;
+  change_labels?: Record<string, string | null>;
   actor?: string;
 };
 

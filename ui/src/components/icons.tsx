@@ -29,6 +29,20 @@ const paths = {
   thought: <path d="M8 3C4.5 3 2 5 2 7.5S4.5 12 8 12s6-2 6-4.5S11.5 3 8 3zM4 13.5v.2" />,
   clear: <path d="M3 4.5h10M6 4.5V3h4v1.5M4.5 4.5l.5 9h6l.5-9" />,
   plus: <path d="M8 3v10M3 8h10" />,
+  more: <path d="M3.5 8h.1M8 8h.1M12.5 8h.1" strokeWidth="2.5" />,
+  edit: <path d="M10.5 3 13 5.5 6 12.5l-3 .5.5-3zM9 4.5 11.5 7" />,
+  star: <path d="m8 2.5 1.700 3.500 3.800.5-2.800 2.700.7 3.800L8 11.200 4.600 13l.7-3.800L2.5 6.5 6.300 6z" />,
+  starred: (
+    <path
+      d="m8 2.5 1.700 3.500 3.800.5-2.800 2.700.7 3.800L8 11.200 4.600 13l.7-3.800L2.5 6.5 6.300 6z"
+      fill="currentColor"
+    />
+  ),
+  archive: <path d="M2.5 3.5h11v3h-11zM3.5 6.5v6.5h9V6.5M6.5 9h3" />,
+  tag: <path d="M2.5 8V2.5H8l5.500 5.500L8 13.500zM5.5 5.5h.1" />,
+  lock: <path d="M4 7.5h8v6H4zM5.5 7.5V5a2.500 2.500 0 0 1 5 0v2.5" />,
+  agent: <path d="M3 6h10v7H3zM8 6V3M8 2.500v.1M6 9v1M10 9v1" />,
+  share: <path d="M8 9V2M5.5 4.500 8 2l2.500 2.500M5 7H3.500v6.500h9V7H11" />,
   minus: <path d="M3 8h10" />,
   fit: <path d="M2.5 6V2.5H6M10 2.5h3.5V6M13.5 10v3.5H10M6 13.5H2.5V10" />,
   flow: <path d="M1.5 5.5h5v5h-5zM9.5 8h-3M9.5 8l2.500-2.500L14.500 8 12 10.500z" />,

@@ -76,10 +76,12 @@ export const keyGroups: [title: string, lines: KeyLine[]][] = [
   [
     "Session",
     [
+      ["n", "start a new session", [["n", "New session"]]],
       ["j k", "select the next, the previous item"],
       ["Enter", "open it"],
       ["o", "show its events", [["o", "Show the events of the selected item"]]],
       ["y", "copy a link to this moment", [["y", "Copy a link to this moment"]]],
+      ["S", "share the session", [["S", "Share the session"]]],
       ["r", "rewind to the selected item", [["r", "Rewind to the selected item"]]],
       ["b", "fork at the selected item", [["b", "Fork here"]]],
       ["R", "resume the run", [["R", "Resume the run"]]],

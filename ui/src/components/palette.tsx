@@ -55,7 +55,7 @@ export default function Palette({ wanted, onClose }: { wanted: PaletteMode; onCl
           onValueChange={setText}
           placeholder={prompt}
           maxLength={200}
-          className="mb-2 h-9 w-full rounded-md border border-line bg-bg px-3 text-sm"
+          className="mb-2 h-9 w-full rounded-md border border-field bg-bg px-3 text-sm"
         />
         {none && (
           <p role="status" className="px-2.5 py-4 text-center text-[13px] text-muted">

@@ -4,7 +4,7 @@ import { api } from "@/client";
 import { useSettled } from "@/hooks/tick";
 import type { ListSearch } from "@/router/search";
 import { listStatuses, statusLabel } from "./status";
-import { Button, field } from "./ui";
+import { Button, field, IconButton } from "./ui";
 
 interface Props {
   filter: ListSearch;
@@ -48,8 +48,24 @@ export function SessionFilters({ filter, onChange }: Props) {
             <option key={n}>{n}</option>
           ))}
         </select>
+        <select
+          aria-label="Show"
+          className={field}
+          value={filter.show ?? ""}
+          onChange={(e) => set({ show: (e.target.value || undefined) as ListSearch["show"] })}
+        >
+          <option value="">Not archived</option>
+          <option value="starred">Starred</option>
+          <option value="archived">Archived</option>
+        </select>
         <Day name="From" value={filter.from} onChange={(from) => set({ from })} />
         <Day name="Before" value={filter.to} onChange={(to) => set({ to })} />
+        {filter.tag && (
+          <span className="inline-flex items-center rounded-md bg-raised pl-2 text-[13px]">
+            Tag {filter.tag}
+            <IconButton label="All tags" icon="close" onClick={() => set({ tag: undefined })} />
+          </span>
+        )}
         {any && (
           <Button look="ghost" icon="close" onClick={() => onChange({})}>
             Clear

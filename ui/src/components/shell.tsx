@@ -1,17 +1,20 @@
-import { Link, Outlet } from "@tanstack/react-router";
+import { Link, Outlet, useNavigate } from "@tanstack/react-router";
 import { Suspense, useEffect, useState } from "react";
 import { lazyPart } from "@/components/lazy-part";
 import { useKeys } from "@/hooks/keys";
 import { useOnline } from "@/hooks/online";
 import { toggleTheme, useTheme } from "@/hooks/theme";
+import { Account } from "./account";
 import { blurAfterClick } from "./blur-after-click";
 import { InboxLink } from "./inbox-link";
 import { KeysHelp } from "./keys-help";
+import { NoticeBar } from "./notice-bar";
 import { openSession } from "./open-session";
 import type { PaletteMode } from "./palette";
-import { IconButton } from "./ui";
+import { Button, IconButton } from "./ui";
 
 const Palette = lazyPart(() => import("./palette"));
+const NewSession = lazyPart(() => import("./new-session"));
 
 /** The frame of every page. */
 export function Shell() {
@@ -19,7 +22,10 @@ export function Shell() {
   const online = useOnline();
   const [help, setHelp] = useState(false);
   const [palette, setPalette] = useState<PaletteMode>();
+  const [starting, setStarting] = useState(false);
+  const navigate = useNavigate();
   useKeys({
+    n: () => setStarting(true),
     "?": () => setHelp(true),
     "Ctrl+k": () => setPalette("all"),
     "Ctrl+g": () => (openSession() ? setPalette("place") : false),
@@ -45,6 +51,10 @@ export function Shell() {
               Offline
             </span>
           )}
+          <Button look="primary" icon="plus" title="n" onClick={() => setStarting(true)}>
+            New session
+          </Button>
+          <Account />
           <IconButton
             icon={theme === "dark" ? "sun" : "moon"}
             label={theme === "dark" ? "Light theme" : "Dark theme"}
@@ -61,6 +71,18 @@ export function Shell() {
           <Palette wanted={palette} onClose={() => setPalette(undefined)} />
         </Suspense>
       )}
+      {starting && (
+        <Suspense fallback={null}>
+          <NewSession
+            onClose={() => setStarting(false)}
+            onStarted={(id) => {
+              setStarting(false);
+              void navigate({ to: "/s/$id", params: { id }, search: {} });
+            }}
+          />
+        </Suspense>
+      )}
+      <NoticeBar />
       {help && <KeysHelp onClose={() => setHelp(false)} />}
     </div>
   );
@@ -83,7 +105,7 @@ function Mark() {
   return (
     <svg
       viewBox="0 0 24 24"
-      className="size-6 text-accent"
+      className="size-6 text-brand"
       fill="none"
       stroke="currentColor"
       strokeWidth="1.8"

@@ -16,7 +16,7 @@ export function Button({ look = "plain", icon, busy, children, className = "", d
       type="button"
       disabled={disabled || busy}
       aria-busy={busy || undefined}
-      className={`inline-flex h-8 items-center gap-1.5 rounded-md px-2.5 text-[13px] font-medium whitespace-nowrap disabled:cursor-not-allowed disabled:opacity-50 ${looks[look]} ${className}`}
+      className={`inline-flex h-8 items-center gap-1.5 rounded-md px-2.5 pointer-coarse:min-h-11 pointer-coarse:min-w-11 text-[13px] font-medium whitespace-nowrap disabled:cursor-not-allowed disabled:opacity-50 ${looks[look]} ${className}`}
       {...rest}
     >
       {busy ? <Spinner /> : icon && <Icon name={icon} />}
@@ -47,7 +47,7 @@ export function IconButton({
       aria-label={label}
       aria-disabled={disabledReason !== undefined || undefined}
       title={disabledReason === undefined ? name : `${label}: ${disabledReason}`}
-      className={`inline-flex size-8 items-center justify-center rounded-md text-muted hover:bg-raised hover:text-text disabled:cursor-not-allowed disabled:opacity-40 aria-disabled:cursor-not-allowed aria-disabled:opacity-40 ${className}`}
+      className={`inline-flex size-8 items-center justify-center rounded-md text-muted pointer-coarse:size-11 hover:bg-raised hover:text-text disabled:cursor-not-allowed disabled:opacity-40 aria-disabled:cursor-not-allowed aria-disabled:opacity-40 ${className}`}
       {...rest}
     >
       <Icon name={icon} />
@@ -100,7 +100,7 @@ export function ErrorBox({ error, onRetry, onClose }: { error: unknown; onRetry?
   return (
     <div
       role="alert"
-      className="flex items-start gap-3 rounded-md border border-bad/40 bg-bad-soft px-3 py-2 text-[13px]"
+      className="flex items-center gap-3 rounded-md border border-bad/60 bg-bad-soft px-3 py-2 text-[13px]"
     >
       <div className="min-w-0 flex-1 [overflow-wrap:anywhere]">
         <p className="font-medium text-bad">{message}</p>
@@ -132,9 +132,13 @@ export function Dialog({
   wide?: boolean | "all";
 }) {
   const ref = useRef<HTMLDialogElement>(null);
+  const content = useRef<HTMLDivElement>(null);
   useEffect(() => {
     const d = ref.current;
     if (d && !d.open) d.showModal();
+    // The browser focuses the first button, which closes the dialog: Enter must not do that.
+    const first = "[data-first], input:not([type=checkbox], [type=radio]), textarea, select";
+    (content.current?.querySelector<HTMLElement>(first) ?? content.current)?.focus();
     return () => d?.close();
   }, []);
   return (
@@ -144,16 +148,18 @@ export function Dialog({
       aria-label={title}
       onCancel={onClose}
       onClick={(e) => e.target === ref.current && onClose()}
-      className={`w-full rounded-lg border border-line bg-panel p-0 shadow-xl ${wide === "all" ? "max-w-6xl" : wide ? "max-w-3xl" : "max-w-lg"}`}
+      className={`w-full rounded-lg border border-line bg-panel p-0 shadow-xl max-sm:mx-0 max-sm:mb-0 max-sm:max-h-[92dvh] max-sm:max-w-none max-sm:rounded-b-none ${wide === "all" ? "max-w-6xl" : wide ? "max-w-3xl" : "max-w-lg"}`}
     >
       <div className="flex items-center justify-between border-b border-line py-2 pr-2 pl-4">
         <h2 className="font-semibold">{title}</h2>
         <IconButton label="Close" icon="close" onClick={onClose} />
       </div>
-      <div className="p-4">{children}</div>
+      <div ref={content} tabIndex={-1} className="p-4 outline-none">
+        {children}
+      </div>
     </dialog>
   );
 }
 
 export const field =
-  "h-8 rounded-md border border-line bg-panel px-2 text-[13px] hover:border-strong disabled:opacity-50";
+  "h-8 rounded-md border border-field bg-panel px-2 text-[13px] hover:border-text disabled:opacity-50 pointer-coarse:min-h-11";

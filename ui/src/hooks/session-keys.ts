@@ -50,7 +50,7 @@ export function usePlaybackKeys(deck: Deck, state: DeckState): void {
 
 /** Shortcuts of two keys: g, then another key. */
 export function useGoKeys(places: Record<string, () => void>): void {
-  const since = useRef(0);
+  const since = useRef(Number.NEGATIVE_INFINITY); // not 0: that is a moment in the first 1.5 s of the page
   const keys: Keys = {
     g: () => {
       since.current = performance.now();
@@ -60,7 +60,7 @@ export function useGoKeys(places: Record<string, () => void>): void {
     keys[`g ${key}`] = go; // no real key: a name for the palette
     keys[key] = () => {
       if (performance.now() - since.current > 1500) return false;
-      since.current = 0;
+      since.current = Number.NEGATIVE_INFINITY;
       go();
       return true;
     };

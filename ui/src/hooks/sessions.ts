@@ -1,8 +1,10 @@
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
-import type { SessionEntry } from "@tapedeck/client";
+import type { SessionEntry, SessionsQuery } from "@tapedeck/client";
 import { useMemo } from "react";
 import { api } from "@/client";
 import type { ListSearch } from "@/router/search";
+import { useDeleting } from "./deleting";
+import { archived, starred, tagLabel } from "./labels";
 
 /** How often the first page is requested again, to keep the rows up to date. */
 const refreshMs = 3_000;
@@ -12,8 +14,9 @@ const refreshMs = 3_000;
  * first page are put before the loaded ones. With summaries, each has the times of its
  * conversation.
  */
-export function useSessions(filter: ListSearch, withSummary = false) {
+export function useSessions(search: ListSearch, withSummary = false) {
   const summary = withSummary || undefined;
+  const filter = useMemo(() => queryOf(search), [search]);
   const pages = useInfiniteQuery({
     queryKey: ["sessions", filter, withSummary],
     queryFn: ({ pageParam, signal }) => api.sessions({ ...filter, summary, cursor: pageParam, limit: 100 }, { signal }),
@@ -27,11 +30,22 @@ export function useSessions(filter: ListSearch, withSummary = false) {
     refetchInterval: refreshMs,
     enabled: pages.isSuccess,
   });
+  const deleting = useDeleting();
   const rows = useMemo(
-    () => join(fresh.data, pages.data?.pages.flatMap((p) => p.sessions) ?? []),
-    [fresh.data, pages.data],
+    () => join(fresh.data, pages.data?.pages.flatMap((p) => p.sessions) ?? []).filter((s) => !deleting.has(s.id)),
+    [fresh.data, pages.data, deleting],
   );
   return { ...pages, rows, lost: pages.isSuccess && fresh.isError ? fresh.error : null };
+}
+
+/** The request for a filter. Archived sessions are listed only if the filter asks for them. */
+export function queryOf({ show, tag, ...filter }: ListSearch): SessionsQuery {
+  const labels = {
+    starred: { label: `${starred}:true`, without_label: archived },
+    archived: { label: `${archived}:true` },
+  };
+  if (show) return { ...filter, ...labels[show] };
+  return { ...filter, ...(tag ? { label: `${tagLabel(tag)}:true` } : {}), without_label: archived };
 }
 
 /**

@@ -8,6 +8,7 @@ import { usePlacedBranchPoints } from "@/components/branches/use-branch-points";
 import { Conversation } from "@/components/conversation/list";
 import { invocationOf, isJump, type Row, type RowActions } from "@/components/conversation/rows";
 import { RawEvents } from "@/components/events/raw-events";
+import { useManage } from "@/components/manage";
 import { useOpenSession } from "@/components/open-session";
 import { Branches } from "@/components/session/branches";
 import { Composer } from "@/components/session/composer";
@@ -15,7 +16,7 @@ import { type Dialog, SessionDialog } from "@/components/session/dialogs";
 import { emptyText } from "@/components/session/empty";
 import { FindBar } from "@/components/session/find-bar";
 import { useFindMarks } from "@/components/session/find-marks";
-import { SessionHeader } from "@/components/session/header";
+import { isUp, SessionHeader } from "@/components/session/header";
 import { Panels } from "@/components/session/panels";
 import { ThreadBar } from "@/components/session/part";
 import { PeoplePanel } from "@/components/session/people";
@@ -40,6 +41,7 @@ import { useRows, useSelection } from "@/hooks/rows";
 import { useGoKeys, usePlaybackKeys } from "@/hooks/session-keys";
 import { useThrottled } from "@/hooks/tick";
 import { useVerbs } from "@/hooks/verbs";
+import { useViewer } from "@/hooks/viewer";
 import { useZen } from "@/hooks/zen";
 import { maxPanes, type Panel, type SessionSearch, type View, views } from "@/router/search";
 
@@ -71,6 +73,8 @@ function Session({ id }: { id: string }) {
     retry: false,
   });
   const presence = usePresence(deck, state);
+  const viewer = useViewer();
+  const manage = useManage(() => void navigate({ to: "/" }));
   const [dialog, setDialog] = useState<Dialog>();
   const onRewind = useCallback((invocation: string) => setDialog({ kind: "rewind", invocation }), []);
   const [toast, notify] = useState("");
@@ -127,6 +131,7 @@ function Session({ id }: { id: string }) {
       rewindDisabledReason,
       onCompare: (m) => void navigate({ to: "/compare", search: { a: id, at_a: m.offset, b: id } }),
       onFork: (offset) => setDialog({ kind: "fork", at: offset }),
+      onEdit: (message) => setDialog({ kind: "edit", message }),
       onLink: link,
       onSeek: deck.seek,
       onPlay: deck.playFrom,
@@ -157,6 +162,7 @@ function Session({ id }: { id: string }) {
     R: () => document.getElementById("resume")?.click(),
     p: () => setPanelOpen((o) => !o),
     z: () => setZen((z) => !z),
+    S: () => setDialog({ kind: "share" }),
     w: () => document.getElementById("composer")?.focus(),
     Escape: () => {
       find.stop();
@@ -168,6 +174,7 @@ function Session({ id }: { id: string }) {
   if (state.error && !view)
     return (
       <div className="mx-auto max-w-2xl p-8">
+        <h1 className="mb-3 text-base font-semibold">This session cannot be shown</h1>
         <ErrorBox error={state.error} onRetry={() => location.reload()} />
         <p className="mt-4 text-center text-[13px]">
           <a className="text-accent underline" href="/">
@@ -192,6 +199,8 @@ function Session({ id }: { id: string }) {
         connection={state.connection}
         onReconnect={deck.reconnect}
         onExport={() => setDialog({ kind: "export" })}
+        onShare={() => setDialog({ kind: "share" })}
+        items={entry.data && viewer?.role !== "reader" ? manage.itemsOf(entry.data) : []}
         presence={presence}
         onPeople={() => {
           setPanelOpen(true);
@@ -253,6 +262,7 @@ function Session({ id }: { id: string }) {
               asks={asks}
               live={live}
               onLive={deck.goLive}
+              connected={isUp(state.connection)}
             />
           </div>
         )}
@@ -342,6 +352,7 @@ function Session({ id }: { id: string }) {
       </div>
       <Transport deck={deck} state={state} cut={cut} onCut={setCut} />
       <Toast text={toast} onGone={() => notify("")} />
+      {manage.dialogs}
       {dialog && all && (
         <SessionDialog
           id={id}
@@ -349,6 +360,7 @@ function Session({ id }: { id: string }) {
           view={all}
           index={index}
           at={live ? undefined : at}
+          head={state.head}
           onChange={setDialog}
           onForked={(made) => void navigate({ to: "/s/$id", params: { id: made }, search: {} })}
         />

@@ -1,14 +1,19 @@
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useVirtualizer } from "@tanstack/react-virtual";
+import type { SessionEntry } from "@tapedeck/client";
 import { type ReactNode, Suspense, useEffect, useMemo, useRef, useState } from "react";
+import { BulkBar } from "@/components/bulk-bar";
 import { day, plural } from "@/components/format";
 import { lazyPart } from "@/components/lazy-part";
+import { useManage } from "@/components/manage";
+import type { MenuItem } from "@/components/menu";
 import { SearchHits } from "@/components/search-hits";
 import { SessionFilters } from "@/components/session-filters";
 import { SessionRow } from "@/components/session-row";
-import { Button, ErrorBox, Loading, Notice } from "@/components/ui";
+import { ErrorBox, Loading, Notice } from "@/components/ui";
 import { useKeys } from "@/hooks/keys";
 import { asTree, useSessions } from "@/hooks/sessions";
+import { useViewer } from "@/hooks/viewer";
 
 const route = getRouteApi("/");
 const TimeView = lazyPart(() => import("@/components/time/time-view"));
@@ -27,20 +32,23 @@ export function SessionsPage() {
   const navigate = route.useNavigate();
   const list = useSessions(filter, view === "time");
   const { rows } = list;
+  const viewer = useViewer();
+  const manage = useManage();
   const [marked, setMarked] = useState<string[]>([]);
   const range = t0 === undefined || t1 === undefined ? undefined : { from: t0, to: t1 };
 
   useEffect(() => {
     document.title = "Sessions · Tapedeck";
   }, []);
-  const mark = (id: string) => setMarked((m) => (m.includes(id) ? m.filter((x) => x !== id) : [...m, id].slice(-2)));
+  const mark = (id: string) => setMarked((m) => (m.includes(id) ? m.filter((x) => x !== id) : [...m, id]));
   const open = (id: string) => void navigate({ to: "/s/$id", params: { id } });
   const compare = () => {
     const [a, b] = marked;
-    if (a && b) void navigate({ to: "/compare", search: { a, b } });
+    if (a && b && marked.length === 2) void navigate({ to: "/compare", search: { a, b } });
   };
   useKeys({ c: compare, "/": toSearch, "Ctrl+f": toSearch });
 
+  const itemsOf = viewer?.role === "reader" ? () => [] : manage.itemsOf;
   const empty = <Empty filtered={Object.values(filter).some(Boolean)} />;
   return (
     <div className="flex h-full flex-col">
@@ -64,16 +72,14 @@ export function SessionsPage() {
           {list.lost && <span className="text-warn">The server does not respond. Trying again…</span>}
         </div>
         {marked.length > 0 && (
-          <span className="ml-auto flex items-center gap-2" role="status">
-            {marked.length === 1 ? "Mark one more to compare" : "Two sessions are marked"}
-            <Button onClick={compare} disabled={marked.length < 2}>
-              Compare
-            </Button>
-            <Button look="ghost" onClick={() => setMarked([])}>
-              Unmark
-            </Button>
-          </span>
+          <BulkBar
+            marked={rows.filter((s) => marked.includes(s.id))}
+            manage={manage}
+            onCompare={compare}
+            onUnmark={() => setMarked([])}
+          />
         )}
+        {manage.dialogs}
       </div>
       {list.isPending && <Loading what="the sessions" />}
       {list.isError && (
@@ -82,7 +88,7 @@ export function SessionsPage() {
         </div>
       )}
       {list.isSuccess && view !== "time" && (
-        <List list={list} q={filter.q} marked={marked} onMark={mark} onOpen={open} empty={empty} />
+        <List list={list} q={filter.q} marked={marked} onMark={mark} onOpen={open} empty={empty} itemsOf={itemsOf} />
       )}
       {list.isSuccess && view === "time" && (
         <Suspense fallback={<Loading what="the view" />}>
@@ -127,9 +133,10 @@ interface ListProps {
   onMark: (id: string) => void;
   onOpen: (id: string) => void;
   empty: ReactNode;
+  itemsOf: (s: SessionEntry) => MenuItem[];
 }
 
-function List({ list, q, marked, onMark, onOpen, empty }: ListProps) {
+function List({ list, q, marked, onMark, onOpen, empty, itemsOf }: ListProps) {
   const rows = useMemo(() => asTree(list.rows, day), [list.rows]);
   const [selected, select] = useState(-1);
   const scroller = useRef<HTMLDivElement>(null);
@@ -154,10 +161,45 @@ function List({ list, q, marked, onMark, onOpen, empty }: ListProps) {
     select(to);
     virtual.scrollToIndex(to);
   };
+  // Of all rows only one is in the order of Tab. From there arrow keys go to the others,
+  // and along the controls of a row.
+  const inOrder = selected >= 0 && selected < rows.length ? selected : (items[0]?.index ?? 0);
+  const controls = (index: number) => [
+    ...(scroller.current?.querySelectorAll<HTMLElement>(`[data-row="${index}"] :is(input, a, button)`) ?? []),
+  ];
+  const [goal, setGoal] = useState<{ row: number; control: number }>();
+  useEffect(() => {
+    if (!goal) return;
+    controls(goal.row)[goal.control]?.focus();
+    setGoal(undefined);
+  });
+  const focused = () => {
+    const row = document.activeElement?.closest<HTMLElement>("[data-row]");
+    if (!row || !scroller.current?.contains(row)) return undefined;
+    const n = Number(row.dataset.row);
+    return { row: n, control: controls(n).indexOf(document.activeElement as HTMLElement) };
+  };
+  const arrow = (by: number) => {
+    const from = focused();
+    if (!from) return false; // the browser scrolls
+    const row = Math.max(0, Math.min(rows.length - 1, from.row + by));
+    select(row);
+    virtual.scrollToIndex(row);
+    setGoal({ row, control: from.control });
+  };
+  const along = (by: number) => {
+    const from = focused();
+    if (!from) return false;
+    controls(from.row)[from.control + by]?.focus();
+  };
   const at = rows[selected]?.session.id;
   useKeys({
     j: () => move(1),
     k: () => move(-1),
+    ArrowDown: () => arrow(1),
+    ArrowUp: () => arrow(-1),
+    ArrowRight: () => along(1),
+    ArrowLeft: () => along(-1),
     Enter: () => at !== undefined && onOpen(at),
     x: () => at !== undefined && onMark(at),
   });
@@ -177,6 +219,7 @@ function List({ list, q, marked, onMark, onOpen, empty }: ListProps) {
           return (
             <li
               key={v.key}
+              data-row={v.index}
               className="absolute inset-x-0 px-4"
               style={{ height: v.size, transform: `translateY(${v.start}px)` }}
             >
@@ -188,6 +231,8 @@ function List({ list, q, marked, onMark, onOpen, empty }: ListProps) {
                 selected={v.index === selected}
                 marked={marked.includes(row.session.id)}
                 onMark={() => onMark(row.session.id)}
+                items={itemsOf(row.session)}
+                inTabOrder={v.index === inOrder}
                 still={!virtual.isScrolling}
               />
             </li>

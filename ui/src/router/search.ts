@@ -25,6 +25,9 @@ export interface ListSearch {
   from?: string;
   to?: string;
   q?: string;
+  /** Only these; without it all that are not archived. */
+  show?: "starred" | "archived";
+  tag?: string;
 }
 
 /** The filter of the list, and its view. */
@@ -36,7 +39,15 @@ export interface ListPageSearch extends ListSearch {
 }
 
 export function listSearch(s: Raw): ListPageSearch {
-  const filter = { status: text(s.status), agent: text(s.agent), from: text(s.from), to: text(s.to), q: text(s.q) };
+  const filter = {
+    status: text(s.status),
+    agent: text(s.agent),
+    from: text(s.from),
+    to: text(s.to),
+    q: text(s.q),
+    show: s.show === "starred" || s.show === "archived" ? (s.show as "starred" | "archived") : undefined,
+    tag: text(s.tag),
+  };
   if (s.view !== "time") return filter;
   const [t0, t1] = [offset(s.t0), offset(s.t1)];
   return { ...filter, view: "time", ...(t0 !== undefined && t1 !== undefined && t0 < t1 ? { t0, t1 } : {}) };

@@ -26,8 +26,9 @@ import (
 
 // A FolderFunc returns open, which opens the folder of an agent in a session. open is
 // nil if the agent has no folder. cwd is the setting of the agent, nil if it has none;
-// a relative path begins at base.
-type FolderFunc func(cwd *string, base string) (open func(session string) (string, error))
+// a relative path begins at base. choices are the absolute paths of the folders of which
+// a session may choose one.
+type FolderFunc func(cwd *string, choices []string, base string) (open func(session, chosen string) (string, error))
 
 // Build returns the agents of the configuration, in its order.
 func (c *Config) Build(folder FolderFunc) ([]deck.Agent, error) {
@@ -90,7 +91,28 @@ func (a *agent) build(folder FolderFunc, base string) (deck.Agent, error) {
 	if d, ok := out.Runner.(interface{ Describe() (string, string) }); ok && out.Description == "" {
 		_, out.Description = d.Describe()
 	}
-	out.Folder = folder(a.Cwd, base)
+	if len(a.Models) > 0 {
+		out.Models = append([]string{a.Model}, slices.DeleteFunc(slices.Clone(a.Models), func(m string) bool { return m == a.Model })...)
+	}
+	var err error
+	if out.Folders, err = a.choices(base); err != nil {
+		return out, err
+	}
+	out.Folder = folder(a.Cwd, out.Folders, base)
+	return out, nil
+}
+
+// choices returns the absolute paths of the folders of which a session may choose one.
+func (a *agent) choices(base string) (out []string, err error) {
+	for _, path := range a.Folders {
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(base, path)
+		}
+		if path, err = filepath.Abs(path); err != nil {
+			return nil, err
+		}
+		out = append(out, path)
+	}
 	return out, nil
 }
 

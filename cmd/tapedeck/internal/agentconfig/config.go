@@ -51,6 +51,7 @@ type agent struct {
 	URL        string            `toml:"url"`
 	KeyEnv     string            `toml:"key_env"`
 	Model      string            `toml:"model"`
+	Models     []string          `toml:"models"`
 	System     string            `toml:"system"`
 	MaxTurns   int               `toml:"max_turns"`
 	Headers    map[string]string `toml:"headers"`
@@ -59,6 +60,7 @@ type agent struct {
 
 	Env         []string          `toml:"env"`
 	Cwd         *string           `toml:"cwd"`
+	Folders     []string          `toml:"folders"`
 	Permissions map[string]string `toml:"permissions"`
 	Starts      []string          `toml:"starts"`
 	RunTimeout  *time.Duration    `toml:"run_timeout"`
@@ -280,6 +282,14 @@ func (a *agent) checkLists() error {
 			}
 		}
 	}
+	if len(a.Models) > 0 && a.Model == "" {
+		return tapedeck.Errorf(tapedeck.Invalid, "the agent %s has models to choose from, but no model", a.Name).WithHint("set model to the one that it uses unless a task chooses another")
+	}
+	for _, v := range slices.Concat(a.Models, a.Folders) {
+		if v == "" || tapedeck.CheckName("it", v) != nil {
+			return tapedeck.Errorf(tapedeck.Invalid, "models and folders of the agent %s take texts of 1 to 512 bytes", a.Name)
+		}
+	}
 	for _, m := range a.MCP {
 		if m.Name == "" || (m.Command == "") == (m.URL == "") {
 			return tapedeck.Errorf(tapedeck.Invalid, "an MCP server of the agent %s needs a name, and either a command or a url", a.Name)
@@ -328,6 +338,7 @@ func (a *agent) checkUnused() error {
 		{"env", a.Env != nil, llm || program}, {"auth", a.Auth != "", a.Kind == "acp"}, {"mode", a.Mode != "", a.Kind == "acp"},
 		{"resume", a.Resume != nil, a.Kind == "process"}, {"dialect", a.Dialect != "", a.Kind == "process"}, {"mapping", a.Mapping != nil, a.Kind == "process"},
 		{"script", a.Script != "", a.Kind == "script"}, {"cwd", a.Cwd != nil, llm || program},
+		{"models", a.Models != nil, llm}, {"folders", a.Folders != nil, llm || program},
 		{"file", a.File != "", flow}, {"workflow", a.Workflow != "", flow}, {"process", a.Process != "", flow},
 		{"variables", a.Variables != nil, flow}, {"task_variable", a.TaskVariable != "", flow}, {"agents", a.Agents != nil, flow},
 	} {

@@ -18,6 +18,8 @@ const goodConfig = `
 name = "local"
 preset = "ollama"
 model = "qwen3"
+models = ["qwen3", "qwen3-coder"]
+folders = ["project", "/srv/web"]
 run_timeout = "10m"
 permissions = { "*" = "ask", "git_*" = "deny", "git_log" = "allow", read = "allow" }
 [agent.prices.qwen3]
@@ -55,11 +57,11 @@ text = "/text"
 `
 
 // someFolder knows one folder, unless an agent wants none.
-func someFolder(cwd *string, _ string) func(string) (string, error) {
+func someFolder(cwd *string, _ []string, _ string) func(string, string) (string, error) {
 	if cwd != nil && *cwd == "" {
 		return nil
 	}
-	return func(string) (string, error) { return "/work", nil }
+	return func(string, string) (string, error) { return "/work", nil }
 }
 
 func TestConfig(t *testing.T) {
@@ -74,7 +76,10 @@ func TestConfig(t *testing.T) {
 	if a := agents[0]; a.Kind != "llm" || a.RunTimeout.Minutes() != 10 || a.Folder == nil || !strings.Contains(a.Description, "qwen3") {
 		t.Errorf("got %+v", a)
 	}
-	if a := agents[1]; a.Kind != "acp" || a.Folder != nil {
+	if a := agents[0]; !slices.Equal(a.Models, []string{"qwen3", "qwen3-coder"}) || !slices.Equal(a.Folders, []string{"/etc/project", "/srv/web"}) {
+		t.Errorf("it offers %q and %q", a.Models, a.Folders)
+	}
+	if a := agents[1]; a.Models != nil || a.Folders != nil || a.Kind != "acp" || a.Folder != nil {
 		t.Errorf("got %+v", a)
 	}
 	if got := c.agents[2].adapt([]string{"claude", "-p", "--", "{task}"}); !slices.Equal(got, []string{"/opt/claude", "-p", "--model", "opus", "--", "{task}"}) {
@@ -130,6 +135,9 @@ func TestConfigErrors(t *testing.T) {
 		"[[agent]]\nname=\"a\"\nkind=\"workflow\"\nfile=\"f\"\nvariables={task=\"s3cr3t\"}\n":      "gets the text of the task",
 		"[[agent]]\nname=\"a\"\nkind=\"workflow\"\nfile=\"f\"\nagents={T=\"a\"}\n":                 "would go to the agent itself",
 		"[[agent]]\nname=\"a\"\nkind=\"workflow\"\nfile=\"f\"\nstarts=[\"a\"]\nagents={T=\"b\"}\n": "which starts does not name",
+		"[[agent]]\nname = \"a\"\npreset = \"ollama\"\nmodels = [\"m\"]\n":                         "but no model",
+		"[[agent]]\nname = \"a\"\npreset = \"ollama\"\nfolders = [\"\"]\n":                         "1 to 512 bytes",
+		"[[agent]]\nname = \"a\"\nkind = \"script\"\nfolders = [\"x\"]\n":                          "folders is not a setting",
 	} {
 		_, err := parse("x.toml", []byte(text))
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error()+hintOf(err), secret) {

@@ -60,12 +60,17 @@ func (a *agent) workflow(base string) (tapedeck.Runner, error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(base, path)
 	}
+	return fromFile(path, o), nil
+}
+
+// fromFile returns the runner of the diagram in a file, or one that cannot run.
+func fromFile(path string, o workflow.Options) tapedeck.Runner {
 	xml, err := readDiagram(path)
 	if err != nil {
-		return unready{workflow.New(o), err}, nil
+		return unready{workflow.New(o), err}
 	}
 	o.XML = xml
-	return workflow.New(o), nil
+	return workflow.New(o)
 }
 
 // readDiagram reads a diagram. An error says why the agent cannot run.

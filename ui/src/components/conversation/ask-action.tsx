@@ -58,7 +58,7 @@ function Block({ label, text, hint, prompt }: { label: string; text: string; hin
         tabIndex={0}
         role="group"
         aria-label={label}
-        className={`overflow-auto rounded-md border border-line bg-bg px-3 py-2 font-mono text-xs whitespace-pre-wrap [overflow-wrap:anywhere] ${prompt ? "" : "max-h-64"}`}
+        className={`overflow-auto rounded-md border border-field bg-bg px-3 py-2 font-mono text-xs whitespace-pre-wrap [overflow-wrap:anywhere] ${prompt ? "" : "max-h-64"}`}
       >
         {prompt && <span className="text-muted select-none">$ </span>}
         {visible(text)}

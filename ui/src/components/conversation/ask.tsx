@@ -5,7 +5,7 @@ import { type KeyboardEvent, useMemo } from "react";
 import { keysAreOn } from "@/hooks/keys";
 import { FormAnswer, FormQuestion } from "../form/question";
 import { fieldsOf } from "../form/values";
-import { Button, ErrorBox, Kbd } from "../ui";
+import { Button, ErrorBox } from "../ui";
 import { actionOf, visible } from "./action";
 import { AskAction } from "./ask-action";
 
@@ -33,9 +33,9 @@ export function Ask({ permission: p, onAnswer }: Props) {
     answer.mutate({ option: option.id });
   };
   return (
-    // biome-ignore lint/a11y/useSemanticElements: a fieldset is for form fields
+    // biome-ignore lint/a11y/useSemanticElements: its keys and focus are those of a part of a row
     <div
-      role="group"
+      role="article"
       aria-label={isOpen ? "Question that waits for you" : "Question"}
       tabIndex={-1}
       data-ask={p.offset}
@@ -163,9 +163,11 @@ function Options({
     >
       {labelOf(o)}
       {!isLasting(o) && !disabled && (
-        <span aria-hidden="true" className="hidden opacity-80 group-focus-within/ask:inline">
-          <Kbd>{i + 1}</Kbd>
-        </span>
+        <span
+          aria-hidden="true"
+          data-key={i + 1}
+          className="hidden font-mono text-[11px] opacity-80 group-focus-within/ask:inline after:content-[attr(data-key)]"
+        />
       )}
     </Button>
   );

@@ -98,6 +98,14 @@ function Actions({ row, actions, selected, all }: Props & { all: boolean }) {
               onClick={() => actions.onFork?.(after)}
             />
           )}
+          {actions.onEdit && row.kind === "message" && row.message.role === "user" && row.message.text !== "" && (
+            <IconButton
+              className="size-7"
+              label="Edit and run again"
+              icon="edit"
+              onClick={() => actions.onEdit?.(row.message)}
+            />
+          )}
           <IconButton
             className="size-7"
             label="Play from here"

@@ -166,6 +166,8 @@ export interface RowActions {
   /** Why a rewind to the row is not possible now; undefined if it is. */
   rewindDisabledReason?: (invocation?: string) => string | undefined;
   onFork?: (at: number) => void;
+  /** Edits a user's message and runs it again, in a fork. */
+  onEdit?: (message: Message) => void;
   onLink?: (at: number) => void;
   onSeek: (at: number) => void;
   onPlay: (at: number) => void;

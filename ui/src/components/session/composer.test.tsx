@@ -1,6 +1,6 @@
 // @vitest-environment jsdom
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
-import type { Input, Run, SessionInfo } from "@tapedeck/client";
+import type { Agent, Input, Run, SessionInfo } from "@tapedeck/client";
 import { cleanup, fireEvent, render, screen, waitFor } from "@testing-library/react";
 import { afterEach, expect, it, vi } from "vitest";
 import { Composer } from "./composer";
@@ -8,11 +8,18 @@ import { Composer } from "./composer";
 afterEach(() => {
   cleanup();
   sessionStorage.clear();
+  localStorage.clear();
   vi.unstubAllGlobals();
 });
 
+const agents: Agent[] = [
+  { name: "bot", kind: "script" },
+  { name: "coder", kind: "llm", models: ["small", "large"] },
+  { name: "away", kind: "acp", unavailable: "it is not installed" },
+];
+
 /** A composer, and the functions that end its request. */
-function show(run?: Partial<Run>, inputs?: Partial<Input>[]) {
+function show(run?: Partial<Run>, inputs?: Partial<Input>[], session: Partial<SessionInfo> = { agent: "bot" }) {
   const request = vi.fn();
   let resolve = (_: Response) => {};
   let reject = (_: Error) => {};
@@ -24,12 +31,16 @@ function show(run?: Partial<Run>, inputs?: Partial<Input>[]) {
     request(new URL(String(path), "http://host").pathname, init.body ? JSON.parse(String(init.body)) : init.method);
     return answer;
   });
+  const queries = new QueryClient();
+  queries.setQueryData(["agents"], agents);
+  queries.setQueryDefaults(["agents"], { staleTime: Number.POSITIVE_INFINITY });
+  queries.setQueryData(["viewer"], {});
   render(
-    <QueryClientProvider client={new QueryClient()}>
+    <QueryClientProvider client={queries}>
       <Composer
         id="s"
         thread="main"
-        session={{} as SessionInfo}
+        session={session as SessionInfo}
         run={run as Run}
         inputs={inputs as Input[]}
         asks={false}
@@ -78,7 +89,13 @@ it("queues what is sent while the agent runs, or steers it", async () => {
   expect(screen.getByRole<HTMLInputElement>("radio", { name: /^Queue/ }).checked).toBe(true);
   fireEvent.click(screen.getByRole("radio", { name: /^Steer/ }));
   fireEvent.keyDown(area, { key: "Enter" });
-  await waitFor(() => expect(request).toHaveBeenCalledWith("/api/v1/sessions/s/task", { task: "next", when: "steer" }));
+  await waitFor(() =>
+    expect(request).toHaveBeenCalledWith("/api/v1/sessions/s/task", {
+      task: "next",
+      when: "steer",
+      agent: "bot",
+    }),
+  );
   resolve(Response.json({ status: "waiting", note: "the agent bot takes no input" }));
   expect((await screen.findByRole("status")).textContent).toBe("The agent bot takes no input.");
   type("after");
@@ -99,4 +116,42 @@ it("shows what waits in the thread, withdraws it and moves it", async () => {
   await waitFor(() => expect(request).toHaveBeenCalledWith("/api/v1/sessions/s/inputs/d", { before: "a" }));
   fireEvent.click(screen.getAllByRole("button", { name: "Withdraw" })[0]!);
   await waitFor(() => expect(request).toHaveBeenCalledWith("/api/v1/sessions/s/inputs/a", "DELETE"));
+});
+
+const picker = () => screen.getByRole<HTMLSelectElement>("combobox", { name: "Agent that answers" });
+
+it("names the agent that will answer, and sends to the one that was picked", async () => {
+  const { request, area, type } = show();
+  expect(picker().value).toBe("bot");
+  expect(area.placeholder).toBe("Give bot a task");
+  fireEvent.change(picker(), { target: { value: "coder" } });
+  fireEvent.change(screen.getByRole("combobox", { name: "Model of coder" }), { target: { value: "large" } });
+  type("go");
+  fireEvent.keyDown(area, { key: "Enter" });
+  const sent = { task: "go", when: "queue", agent: "coder", config: { model: "large" } };
+  await waitFor(() => expect(request).toHaveBeenCalledWith("/api/v1/sessions/s/task", sent));
+  expect(screen.getByRole<HTMLOptionElement>("option", { name: "away (cannot run here)" }).disabled).toBe(true);
+});
+
+it.each([
+  ["a session without an agent", {}, /Choose who answers/],
+  ["a session whose agent is not here", { agent: "claude-code" }, /no agent claude-code/],
+])("asks who answers: %s", async (_, session, why) => {
+  const { request, area, type } = show(undefined, undefined, session);
+  expect(screen.getByText(why)).toBeTruthy();
+  type("go");
+  fireEvent.keyDown(area, { key: "Enter" });
+  expect(screen.getByRole("alert").textContent).toBe("Nothing was sent: choose who answers.");
+  expect(document.activeElement).toBe(picker());
+  expect(area.value).toBe("go");
+  expect(request).not.toHaveBeenCalled();
+  fireEvent.change(picker(), { target: { value: "bot" } });
+  expect(screen.queryByRole("alert")).toBeNull();
+  fireEvent.keyDown(area, { key: "Enter" });
+  await waitFor(() => expect(request).toHaveBeenCalled());
+});
+
+it("lets the agent answer that answered last", () => {
+  show({ status: "complete", agent: "coder" });
+  expect(picker().value).toBe("coder");
 });

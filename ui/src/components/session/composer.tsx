@@ -1,7 +1,10 @@
 import { useMutation } from "@tanstack/react-query";
-import type { Input, Run, SessionInfo } from "@tapedeck/client";
+import { type Input, type Run, type SessionInfo, TapedeckError } from "@tapedeck/client";
 import { useEffect, useRef, useState } from "react";
 import { api } from "@/client";
+import { answererOf, useAgents, useChoice } from "@/hooks/agents";
+import { useViewer } from "@/hooks/viewer";
+import { AgentPicker } from "../agent-picker";
 import { Button, ErrorBox, Kbd } from "../ui";
 import { Queue, type When, WhenSwitch } from "./queue";
 
@@ -17,6 +20,8 @@ interface Props {
   asks: boolean;
   live: boolean;
   onLive: () => void;
+  /** The page has a connection to the server. */
+  connected?: boolean;
 }
 
 /** The draft of each session survives a reload. */
@@ -50,33 +55,59 @@ function useDraft(id: string) {
   return [text, set] as const;
 }
 
-export function Composer({ id, thread, session, run, inputs = [], asks, live, onLive }: Props) {
+export function Composer({ id, thread, session, run, inputs = [], asks, live, onLive, connected }: Props) {
   const [text, setText] = useDraft(id);
+  const agents = useAgents();
+  const [choice, choose] = useChoice(id);
+  const viewer = useViewer();
+  const answerer = answererOf({ choice, last: run?.agent, own: session.agent, agents: agents.data });
+  const [asked, setAsked] = useState(false);
   const [when, setWhen] = useState<When>("queue");
   const area = useRef<HTMLTextAreaElement>(null);
   const on = thread === "main" ? undefined : thread;
   const send = useMutation({
-    mutationFn: (task: string) => api.task(id, { task, thread: on, when }),
+    mutationFn: (task: string) =>
+      api.task(id, {
+        task,
+        thread: on,
+        when,
+        agent: answerer.agent?.name,
+        ...(answerer.model ? { config: { model: answerer.model } } : {}),
+      }),
     onMutate: () => setText(""),
     onSuccess: () => setWhen("queue"),
     onError: (_, task) => putBack(id, task),
   });
   const stop = useMutation({ mutationFn: () => api.cancel(id, run?.invocation) });
   const resume = useMutation({
-    mutationFn: (task: string) => api.resume(id, { thread: on, task: task || undefined }),
+    mutationFn: (task: string) =>
+      api.resume(id, { thread: on, task: task || undefined, agent: choice && answerer.agent?.name }),
     onMutate: () => setText(""),
     onError: (_, task) => putBack(id, task),
   });
   const running = run?.status === "running";
   const failed = [send, stop, resume].find((m) => m.isError);
+  useForget(connected, [send, stop, resume]);
   const submit = () => {
-    if (text.trim() && !send.isPending) send.mutate(text.trim());
+    if (!text.trim() || send.isPending) return;
+    // An agent that nobody named must not answer.
+    if (!answerer.agent) {
+      setAsked(true);
+      if (!agents.data) void agents.refetch();
+      document.getElementById("composer-agent")?.focus();
+    } else send.mutate(text.trim());
   };
 
   if (session.closed)
     return (
       <p className="border-t border-line bg-panel px-4 py-3 text-[13px] text-muted">
         This session is closed. It accepts no more events.
+      </p>
+    );
+  if (viewer?.role === "reader")
+    return (
+      <p className="border-t border-line bg-panel px-4 py-3 text-[13px] text-muted">
+        You can read this session, and not write in it.
       </p>
     );
   if (!live)
@@ -114,7 +145,9 @@ export function Composer({ id, thread, session, run, inputs = [], asks, live, on
           aria-label="Message to the agent"
           placeholder={
             !running
-              ? "Give the agent a task"
+              ? answerer.agent
+                ? `Give ${answerer.agent.name} a task`
+                : "Give the agent a task"
               : asks
                 ? "The agent is waiting for an answer"
                 : "The agent is working. Send what comes next"
@@ -128,7 +161,7 @@ export function Composer({ id, thread, session, run, inputs = [], asks, live, on
             e.preventDefault();
             submit();
           }}
-          className="min-h-8 flex-1 resize-none rounded-md border border-line bg-bg px-3 py-1.5 text-sm hover:border-strong"
+          className="min-h-8 flex-1 resize-none rounded-md border border-field bg-bg px-3 py-1.5 text-sm hover:border-strong"
         />
         {!running && canResume(run) && (
           <Button
@@ -152,8 +185,40 @@ export function Composer({ id, thread, session, run, inputs = [], asks, live, on
           </Button>
         )}
       </div>
+      <div className="mt-1.5 flex flex-wrap items-center gap-x-3 gap-y-1">
+        {agents.isError ? (
+          <span className="text-[13px] text-bad">The agents of the server cannot be read.</span>
+        ) : (
+          agents.data && (
+            <AgentPicker
+              id="composer-agent"
+              agents={agents.data}
+              answerer={answerer}
+              onChoose={(c) => {
+                setAsked(false);
+                choose(c);
+              }}
+            />
+          )
+        )}
+        {asked && !answerer.agent && (
+          <span role="alert" className="text-[13px] font-medium text-bad">
+            Nothing was sent: {agents.data ? "choose who answers." : "the agents of the server are not known yet."}
+          </span>
+        )}
+      </div>
     </form>
   );
+}
+
+/** Forgets that the server could not be reached when it can be reached again. */
+function useForget(connected: boolean | undefined, all: { error: Error | null; reset: () => void }[]): void {
+  const latest = useRef(all);
+  latest.current = all;
+  useEffect(() => {
+    if (!connected) return;
+    for (const m of latest.current) if (m.error instanceof TapedeckError && m.error.kind === "unreachable") m.reset();
+  }, [connected]);
 }
 
 /** A remark of the server as a sentence of its own. */

@@ -1,10 +1,17 @@
-import type { ReplayIndex, Snapshot } from "@tapedeck/client";
+import type { Message, ReplayIndex, Snapshot } from "@tapedeck/client";
+import { EditDialog } from "./edit-dialog";
 import { ExportDialog } from "./export-dialog";
 import { ForkDialog } from "./fork-dialog";
 import { RewindDialog } from "./rewind-dialog";
+import { ShareDialog } from "./share-dialog";
 
 /** The open dialog of a session. */
-export type Dialog = { kind: "rewind"; invocation: string } | { kind: "fork"; at: number } | { kind: "export" };
+export type Dialog =
+  | { kind: "rewind"; invocation: string }
+  | { kind: "fork"; at: number }
+  | { kind: "edit"; message: Message }
+  | { kind: "share" }
+  | { kind: "export"; recording?: boolean };
 
 interface Props {
   id: string;
@@ -13,12 +20,13 @@ interface Props {
   index?: ReplayIndex;
   /** The playhead; absent for live. */
   at?: number;
+  head: number;
   onChange: (d?: Dialog) => void;
   onForked: (id: string) => void;
 }
 
 /** Shows the open dialog. */
-export function SessionDialog({ id, dialog, view, index, at, onChange, onForked }: Props) {
+export function SessionDialog({ id, dialog, view, index, at, head, onChange, onForked }: Props) {
   const close = () => onChange(undefined);
   switch (dialog.kind) {
     case "rewind":
@@ -43,7 +51,32 @@ export function SessionDialog({ id, dialog, view, index, at, onChange, onForked 
           onDone={(made) => onForked(made.id)}
         />
       );
+    case "edit":
+      return (
+        <EditDialog
+          id={id}
+          title={view.session.title}
+          message={dialog.message}
+          at={
+            index?.invocations.find((i) => i.invocation === dialog.message.invocation)?.first ?? dialog.message.offset
+          }
+          last={view.runs.find((r) => r.invocation === dialog.message.invocation)?.agent}
+          own={view.session.agent}
+          onClose={close}
+          onDone={onForked}
+        />
+      );
+    case "share":
+      return (
+        <ShareDialog
+          id={id}
+          at={at}
+          head={head}
+          onClose={close}
+          onExport={() => onChange({ kind: "export", recording: true })}
+        />
+      );
     case "export":
-      return <ExportDialog id={id} at={at} onClose={close} />;
+      return <ExportDialog id={id} at={at} recording={dialog.recording} onClose={close} />;
   }
 }

@@ -2,6 +2,7 @@ import { useMutation } from "@tanstack/react-query";
 import type { ExportRequest, RedactionPreview } from "@tapedeck/client";
 import { useState } from "react";
 import { api } from "@/client";
+import { announce } from "@/hooks/notices";
 import { plural } from "../format";
 import { Button, Dialog, ErrorBox, field } from "../ui";
 
@@ -16,8 +17,17 @@ const formats: [format: Format, name: string, ending: string][] = [
   ["asciicast", "asciicast: a terminal recording", "cast"],
 ];
 
-export function ExportDialog({ id, at, onClose }: { id: string; at?: number; onClose: () => void }) {
-  const [format, setFormat] = useState<Format>("ndjson");
+interface Props {
+  id: string;
+  /** The playhead; absent for live. */
+  at?: number;
+  /** Offer a recording first. */
+  recording?: boolean;
+  onClose: () => void;
+}
+
+export function ExportDialog({ id, at, recording, onClose }: Props) {
+  const [format, setFormat] = useState<Format>(recording ? "html" : "ndjson");
   const [effective, setEffective] = useState(false);
   const [rules, setRules] = useState<Rules>({ secrets: true, pii: false, keys: "", patterns: "" });
   const [here, setHere] = useState(false);
@@ -35,7 +45,9 @@ export function ExportDialog({ id, at, onClose }: { id: string; at?: number; onC
   const save = useMutation({
     mutationFn: () => api.export(id, body),
     onSuccess: (file) => {
-      download(file, `${id}.${formats.find(([f]) => f === format)?.[2] ?? "txt"}`);
+      const name = `${id}.${formats.find(([f]) => f === format)?.[2] ?? "txt"}`;
+      download(file, name);
+      announce({ text: `Saved as ${name}, where your browser keeps downloads` });
       onClose();
     },
   });

@@ -1,9 +1,12 @@
 import { Link } from "@tanstack/react-router";
 import type { Connection, SessionEntry, SessionInfo } from "@tapedeck/client";
+import { archived, has, starred, tagsOf } from "@/hooks/labels";
 import type { Presence } from "@/hooks/people";
 import { dollars, duration, short } from "../format";
 import { Icon } from "../icons";
+import { Menu, type MenuItem } from "../menu";
 import { StatusChip } from "../status";
+import { Tag } from "../tag";
 import { Button } from "../ui";
 import { useSummary } from "./panels";
 import { Avatars } from "./people";
@@ -17,6 +20,9 @@ interface Props {
   connection: Connection;
   onReconnect: () => void;
   onExport: () => void;
+  onShare: () => void;
+  /** What can be done with the session as a whole; none for those who only read it. */
+  items: MenuItem[];
   presence: Presence;
   onPeople: () => void;
 }
@@ -30,6 +36,8 @@ export function SessionHeader({
   connection,
   onReconnect,
   onExport,
+  onShare,
+  items,
   presence,
   onPeople,
 }: Props) {
@@ -37,7 +45,16 @@ export function SessionHeader({
   return (
     <div className="not-zen flex min-h-12 flex-wrap items-center gap-x-3 gap-y-1 border-b border-line bg-panel px-4 py-1.5">
       <div className="min-w-0">
-        <h1 className="truncate font-semibold">{info.title || id}</h1>
+        <h1 className="flex items-center gap-1.5 font-semibold">
+          {entry && has(entry, starred) && (
+            <span role="img" aria-label="Starred" className="text-warn">
+              <Icon name="starred" />
+            </span>
+          )}
+          <span className={`truncate ${info.title ? "" : "text-muted"}`} title={info.title}>
+            {info.title || "Untitled session"}
+          </span>
+        </h1>
         <p className="truncate text-xs text-muted">
           <span className="font-mono">{id}</span>
           {info.agent && ` · ${info.agent}`}
@@ -52,8 +69,14 @@ export function SessionHeader({
               >
                 <Icon name="fork" className="size-3" /> {entry.copy ? "copy" : "fork"} of {entry.parent}
               </Link>
+              {" · "}
+              <Link to="/compare" search={{ a: entry.parent, b: id }} className="text-accent hover:underline">
+                Compare with it
+              </Link>
             </>
           )}
+          {entry && has(entry, archived) && " · archived"}
+          {entry && tagsOf(entry).map((t) => <Tag key={t} name={t} />)}
         </p>
       </div>
       <StatusChip status={info.status} />
@@ -74,9 +97,15 @@ export function SessionHeader({
           </span>
         )}
         <Avatars presence={presence} onOpen={onPeople} />
-        <Button look="ghost" icon="export" onClick={onExport}>
-          Export
-        </Button>
+        <span className="flex items-center">
+          <Button look="ghost" icon="share" onClick={onShare} title="S">
+            Share
+          </Button>
+          <Button look="ghost" icon="export" onClick={onExport}>
+            Export
+          </Button>
+          {items.length > 0 && <Menu label="More for this session" items={items} />}
+        </span>
       </div>
     </div>
   );
@@ -91,6 +120,9 @@ const states: Record<Connection["state"], [text: string, className: string]> = {
   ended: ["Ended", "text-muted"],
 };
 
+/** Whether the page has a connection, so that an error of the last attempt no longer counts. */
+export const isUp = (c: Connection) => c.state === "live" || c.state === "caught-up" || c.state === "ended";
+
 interface ConnectionProps {
   connection: Connection;
   /** The session is closed. */
@@ -104,7 +136,7 @@ function ConnectionChip({ connection, closed, onReconnect }: ConnectionProps) {
     <span role="status" aria-label="Connection" className={`flex items-center gap-1.5 text-xs font-medium ${colour}`}>
       <Icon name="dot" className={`size-2.5 ${connection.state === "reconnecting" ? "animate-pulse" : ""}`} />
       {connection.state === "ended" && closed ? "Closed" : text}
-      {connection.error && <span className="font-normal">{`: ${connection.error.message}`}</span>}
+      {connection.error && !isUp(connection) && <span className="font-normal">{`: ${connection.error.message}`}</span>}
       {(connection.state === "failed" || connection.state === "reconnecting") && (
         <Button className="h-6" onClick={onReconnect}>
           Reconnect

@@ -162,7 +162,7 @@ function PresenceForm({ name, setName, error }: Presence) {
           maxLength={60}
           autoComplete="nickname"
           onChange={(e) => setText(e.target.value)}
-          className="h-8 min-w-0 flex-1 rounded-md border border-line bg-bg px-2"
+          className="h-8 min-w-0 flex-1 rounded-md border border-field bg-bg px-2"
         />
         <Button type="submit" disabled={text.trim() === "" || text.trim() === name}>
           Share my presence

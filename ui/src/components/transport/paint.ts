@@ -7,7 +7,7 @@ import { type Axis, positionOf } from "./axis";
 export const markerKinds: Record<string, [colour: string, word: string]> = {
   user: ["--text", "user"],
   tool: ["--strong", "tool"],
-  error: ["--bad", "error"],
+  error: ["--fault", "error"],
   cancel: ["--warn", "cancelled"],
   permission: ["--warn", "permission"],
   plan: ["--ok", "plan"],
@@ -47,8 +47,14 @@ export function paintBar(canvas: HTMLCanvasElement, { index, axis, position, pos
   paintSkips(ctx, axis, x, box, colour);
   paintMarkers(ctx, index.markers ?? [], (m) => x(positionOf(m, axis.kind)), { width, height }, colour);
   if (played < -1 || played > width + 1) return; // the playhead is outside of the visible part
-  ctx.fillStyle = colour("--accent");
-  ctx.fillRect(Math.max(0, Math.min(width - 2, played - 1)), 0, 2, height);
+  ctx.fillStyle = colour("--playhead");
+  const at = Math.max(1.5, Math.min(width - 1.5, played));
+  ctx.fillRect(at - 1.5, 0, 3, height);
+  ctx.beginPath(); // a knob, so that its form tells it from the bars, too
+  ctx.moveTo(at - 6, 0);
+  ctx.lineTo(at + 6, 0);
+  ctx.lineTo(at, 8);
+  ctx.fill();
 }
 
 type Colour = (name: string) => string;
@@ -112,7 +118,7 @@ function paintSkips(ctx: CanvasRenderingContext2D, axis: Axis, x: X, { width, he
 /** Draws events that have no times, and are not all loaded. */
 function paintEvenly(ctx: CanvasRenderingContext2D, { width, height, played }: Box, colour: Colour): void {
   for (let left = 0; left < width; left += 3) {
-    ctx.fillStyle = colour(left <= played ? "--muted" : "--strong");
+    ctx.fillStyle = colour(left <= played ? "--accent" : "--bar");
     ctx.fillRect(left, height - 8, 2, 8);
   }
 }
@@ -121,7 +127,7 @@ function paintPositions(ctx: CanvasRenderingContext2D, positions: Float64Array, 
   const columns = new Uint32Array(Math.ceil(box.width / 3) + 1);
   for (const at of positions) columns[Math.floor(x(at) / 3)]! += 1;
   const peak = columns.reduce((a, b) => Math.max(a, b), 1);
-  const [done, coming] = [colour("--muted"), colour("--strong")];
+  const [done, coming] = [colour("--accent"), colour("--bar")];
   columns.forEach((n, c) => {
     if (n === 0) return;
     const h = 2 + (box.height - markerHeight - 4) * Math.sqrt(n / peak);
@@ -134,7 +140,7 @@ function paintDensity(ctx: CanvasRenderingContext2D, index: ReplayIndex, x: X, b
   const { from_ms: start, width_ms: slot, counts } = index.density;
   const peak = Math.max(1, ...counts);
   const room = box.height - markerHeight;
-  const [done, coming] = [colour("--muted"), colour("--strong")];
+  const [done, coming] = [colour("--accent"), colour("--bar")];
   // The width of a slot is its duration. Narrow slots overlap.
   let reached = -1;
   counts.forEach((n, i) => {
@@ -159,12 +165,14 @@ function paintMarkers(
   colour: Colour,
 ): void {
   const taken = new Map<number, number>();
+  const shown = markers.filter((m) => m.kind === "error" && x(m) >= 0 && x(m) <= width).length;
+  const lines = shown * 24 < width; // many lines would be a wall that hides the bars
   for (const m of markers) {
     const [name] = markerKinds[m.kind] ?? ["--muted", m.kind];
     const place = x(m);
     if (!tall.has(m.kind) || place < -4 || place > width + 4) continue;
     const at = Math.max(4, Math.min(width - 4, place)); // not cut off at either end
-    const weight = m.kind === "error" ? 2 : 1;
+    const weight = m.kind === "error" && lines ? 2 : 1;
     const cell = Math.floor(at / 8);
     if ((taken.get(cell) ?? 0) >= weight) continue;
     taken.set(cell, weight);
@@ -179,7 +187,7 @@ function paintMarkers(
       ctx.lineTo(at - 4, 4.5);
     }
     ctx.fill();
-    if (m.kind === "error") ctx.fillRect(at - 0.5, markerHeight, 1, height - markerHeight);
+    if (m.kind === "error" && lines) ctx.fillRect(at - 0.5, markerHeight, 1, height - markerHeight);
   }
 }
 

@@ -1,0 +1,28 @@
+/** What a stream needs from its surroundings; tests pass their own. */
+export interface Environment {
+  setTimeout: (f: () => void, ms: number) => unknown;
+  clearTimeout: (timer: unknown) => void;
+  /** From 0 to 1, without 1. */
+  random: () => number;
+  /** Calls f when the device may be back: it is online again, or the page is visible again. Returns how to stop that. */
+  onWake: (f: () => void) => () => void;
+}
+
+export const surroundings: Environment = {
+  setTimeout: (f, ms) => setTimeout(f, ms),
+  clearTimeout: (timer) => clearTimeout(timer as number),
+  random: () => Math.random(),
+  onWake,
+};
+
+/** Node and edge runtimes have neither event: there the timers alone decide. */
+function onWake(f: () => void): () => void {
+  const page = globalThis.document;
+  const whenVisible = () => page.visibilityState === "visible" && f();
+  globalThis.addEventListener?.("online", f);
+  page?.addEventListener("visibilitychange", whenVisible);
+  return () => {
+    globalThis.removeEventListener?.("online", f);
+    page?.removeEventListener("visibilitychange", whenVisible);
+  };
+}

@@ -1,0 +1,53 @@
+import type { Connection, TapedeckError } from "@tapedeck/client";
+import type { UIMessage } from "ai";
+import { useCallback, useEffect, useRef, useState } from "react";
+import { Sync, type SyncedChat } from "./sync.ts";
+import type { TapedeckTransport } from "./transport.ts";
+
+export type { SyncedChat } from "./sync.ts";
+
+export interface TapedeckSync {
+  /** Stops the open run, on all screens. It answers whether one was open. */
+  stop: () => Promise<boolean>;
+  /** The connection over which changes from elsewhere come. */
+  connection: Connection;
+  /** Why changes from elsewhere do not appear any more; undefined while they do. */
+  error: TapedeckError | undefined;
+}
+
+/**
+ * Shows in a chat of `useChat` what happens elsewhere: messages of a second tab, a phone or the
+ * screen of Tapedeck, runs that are started there while they speak, rewinds, stops.
+ */
+export function useTapedeckSync<M extends UIMessage>(
+  chat: SyncedChat<M>,
+  transport: TapedeckTransport<M>,
+): TapedeckSync {
+  const latest = useRef({ chat, transport });
+  const sync = useRef<Sync<M>>(undefined);
+  const [connection, setConnection] = useState<Connection>({ state: "connecting" });
+  const [error, setError] = useState<TapedeckError>();
+  const { id } = chat;
+  const { api } = transport;
+
+  useEffect(() => {
+    latest.current = { chat, transport };
+    sync.current?.check();
+  });
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another chat is another sync
+  useEffect(() => {
+    setError(undefined);
+    const s = new Sync<M>(
+      () => latest.current.transport,
+      () => latest.current.chat,
+      { onConnection: setConnection, onError: setError },
+    );
+    sync.current = s;
+    s.start();
+    return () => s.stop();
+  }, [id, api]);
+
+  const stop = useCallback(() => latest.current.transport.stop(latest.current.chat.id), []);
+  return { stop, connection, error };
+}

@@ -1,0 +1,178 @@
+import { type Connection, TapedeckError } from "@tapedeck/client";
+import type { UIMessage } from "ai";
+import { placeOf } from "./seen.ts";
+import type { TapedeckTransport } from "./transport.ts";
+
+/** What a sync needs of a chat: what `useChat` returns has it. */
+export interface SyncedChat<M extends UIMessage = UIMessage> {
+  id: string;
+  messages: M[];
+  status: string;
+  setMessages: (messages: M[]) => void;
+  resumeStream: () => Promise<void>;
+}
+
+type Event = { offset: number; type: string; invocation?: string | undefined; data?: unknown };
+
+/** What can change a chat. Events of the session, such as rewinds, pass every filter. */
+const types = ["RUN_STARTED", "RUN_FINISHED", "RUN_ERROR", "message.added", "permission.answered"];
+const jumps = ["session.rewound", "session.cleared", "session.overwritten", "session.redacted"];
+
+export interface SyncOptions {
+  onConnection?: (c: Connection) => void;
+  onError?: (e: TapedeckError) => void;
+}
+
+/**
+ * Keeps a chat as the log is: what a second tab, another device or another program did appears,
+ * and a run that was started there is streamed. It does nothing while the chat streams by itself.
+ */
+export class Sync<M extends UIMessage> {
+  private readonly transport: () => TapedeckTransport<M>;
+  private readonly chat: () => SyncedChat<M>;
+  private readonly o: SyncOptions;
+  private readonly end = new AbortController();
+  private pending: Event[] = [];
+  private open: string | undefined; // the run that is open
+  private next = 0;
+  private working = false;
+
+  constructor(transport: () => TapedeckTransport<M>, chat: () => SyncedChat<M>, o: SyncOptions = {}) {
+    [this.transport, this.chat, this.o] = [transport, chat, o];
+  }
+
+  /** Follows the session until it is stopped. */
+  start(): void {
+    this.next = Math.max(0, ...this.chat().messages.map((m) => after(m)));
+    const { id } = this.chat();
+    this.end.signal.addEventListener(
+      "abort",
+      this.transport()
+        .active(id)
+        .onIdle(() => this.check()),
+    );
+    void this.follow(id).catch((error) => this.fail(error));
+  }
+
+  stop(): void {
+    this.end.abort();
+  }
+
+  private async follow(id: string): Promise<void> {
+    const { signal } = this.end;
+    for (let waitMs = 1000; !signal.aborted; waitMs = Math.min(2 * waitMs, 15_000)) {
+      const session = this.transport().session(id);
+      try {
+        const onStatus = (c: Connection) => signal.aborted || this.o.onConnection?.(c);
+        for await (const e of session.follow({ from: this.next, thread: "main", type: types, signal, onStatus })) {
+          this.next = e.offset + 1;
+          this.take(e as Event);
+        }
+        return; // the session is closed
+      } catch (error) {
+        if (!(error instanceof TapedeckError) || error.kind !== "not_found") throw error;
+        await this.begun(waitMs); // the chat has no session before its first message
+      }
+    }
+  }
+
+  /** Waits before it asks again for the session: at most until this page has sent something. */
+  private begun(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const over = () => {
+        clearTimeout(timer);
+        forget();
+        this.end.signal.removeEventListener("abort", over);
+        resolve();
+      };
+      const timer = setTimeout(over, ms);
+      const forget = this.transport().active(this.chat().id).onIdle(over);
+      this.end.signal.addEventListener("abort", over);
+    });
+  }
+
+  private take(e: Event): void {
+    if (e.type === "RUN_STARTED") this.open = e.invocation;
+    if ((e.type === "RUN_FINISHED" || e.type === "RUN_ERROR") && e.invocation === this.open) this.open = undefined;
+    if (types.includes(e.type) || jumps.includes(e.type)) this.pending.push(e);
+    this.check();
+  }
+
+  /** Whether the chat is busy by itself. */
+  private busy(): boolean {
+    const { id, status } = this.chat();
+    return this.transport().active(id).streams > 0 || status === "submitted" || status === "streaming";
+  }
+
+  /** Brings the chat up to date, unless it is. Call it when the chat may have changed. */
+  check(): void {
+    if (this.working || this.end.signal.aborted || this.pending.length === 0 || this.busy()) return;
+    this.pending = this.pending.filter((e) => !this.known(e));
+    if (this.pending.length === 0) return;
+    this.working = true;
+    void this.load()
+      .catch((error) => this.fail(error))
+      .finally(() => {
+        this.working = false;
+        this.check();
+      });
+  }
+
+  private async load(): Promise<void> {
+    const { id } = this.chat();
+    const news = this.pending;
+    this.pending = [];
+    const { signal } = this.end;
+    const messages = await this.transport().messages(id, { signal });
+    if (signal.aborted) return;
+    if (this.busy()) {
+      this.pending = [...news, ...this.pending]; // the user has sent something meanwhile
+      return;
+    }
+    this.chat().setMessages(messages);
+    if (this.open !== undefined) await this.chat().resumeStream();
+  }
+
+  /** Whether the chat already shows what an event says. */
+  private known(e: Event): boolean {
+    const { id, messages } = this.chat();
+    const answer = messages.find((m) => m.id === e.invocation);
+    switch (e.type) {
+      case "RUN_STARTED":
+        return answer !== undefined;
+      case "RUN_FINISHED":
+      case "RUN_ERROR":
+        return answer !== undefined && (after(answer) > e.offset || this.transport().active(id).ended.has(answer.id));
+      case "message.added": {
+        const { message } = (e.data ?? {}) as { message?: { id?: string; role?: string } };
+        if (message?.role !== "user") return answer !== undefined || message?.role !== "assistant";
+        return messages.some((m) => m.id === message.id || m.parts.some((p) => "id" in p && p.id === message.id));
+      }
+      case "permission.answered": {
+        const asked = String((e.data as { id?: unknown } | undefined)?.id);
+        return answer !== undefined && !answer.parts.some((p) => asks(p, asked));
+      }
+    }
+    return false;
+  }
+
+  private fail(error: unknown): void {
+    if (this.end.signal.aborted) return;
+    const typed = error instanceof TapedeckError ? error : undefined;
+    this.o.onError?.(
+      typed ?? new TapedeckError("internal", "the chat could not be brought up to date", { cause: error }),
+    );
+  }
+}
+
+/** The offset after what a message is known to have. */
+function after(m: UIMessage): number {
+  const { offset, next } = placeOf(m.metadata);
+  return next ?? (offset === undefined ? 0 : offset + 1);
+}
+
+/** Whether a part waits for the answer to a question. */
+function asks(part: object, question: string): boolean {
+  const { state, approval } = part as { state?: string; approval?: { id?: string } };
+  return state === "approval-requested" && approval?.id === question;
+}

@@ -1,0 +1,30 @@
+import type { Agent } from "@tapedeck/client";
+import { expect, it } from "vitest";
+import { answererOf } from "./agents";
+
+const agents: Agent[] = [
+  { name: "coder", kind: "llm", models: ["small", "large"] },
+  { name: "hello", kind: "script" },
+];
+
+it("names the agent that was chosen, that answered last, or of the session", () => {
+  const name = (asked: Partial<Parameters<typeof answererOf>[0]>) => answererOf({ agents, ...asked }).agent?.name;
+  expect(name({ choice: { agent: "hello" }, last: "coder", own: "coder" })).toBe("hello");
+  expect(name({ last: "hello", own: "coder" })).toBe("hello");
+  expect(name({ own: "coder" })).toBe("coder");
+  expect(name({ choice: { agent: "left" }, own: "coder" })).toBe("coder");
+});
+
+it("asks instead of taking the first agent", () => {
+  expect(answererOf({ agents })).toEqual({ why: "Choose who answers." });
+  expect(answererOf({ agents, own: "claude-code" }).why).toContain("no agent claude-code");
+  expect(answererOf({ agents, last: "claude-code", own: "coder" }).agent).toBeUndefined();
+  expect(answererOf({ agents, own: "workflow" }).why).toContain("a workflow");
+  expect(answererOf({ agents: [], own: "coder" }).why).toContain("no agents");
+  expect(answererOf({ own: "coder" })).toEqual({});
+});
+
+it("keeps a model only while the agent offers it", () => {
+  expect(answererOf({ agents, choice: { agent: "coder", model: "large" } }).model).toBe("large");
+  expect(answererOf({ agents, choice: { agent: "coder", model: "other" } }).model).toBeUndefined();
+});

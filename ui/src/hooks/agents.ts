@@ -1,0 +1,87 @@
+import { useQuery } from "@tanstack/react-query";
+import type { Agent } from "@tapedeck/client";
+import { useState } from "react";
+import { api } from "@/client";
+import { remembered } from "./remembered";
+
+/** The agents of the server, the default first. */
+export function useAgents() {
+  return useQuery({
+    queryKey: ["agents"],
+    queryFn: ({ signal }) => api.agents({ signal }),
+    staleTime: 60_000,
+  });
+}
+
+/** Who a user has chosen to answer. */
+export interface Choice {
+  agent: string;
+  /** One of the models that the agent offers; absent for its default. */
+  model?: string;
+}
+
+interface Asked {
+  choice?: Choice | undefined;
+  /** The agent of the newest run of the thread. */
+  last?: string | undefined;
+  /** The agent of the session. */
+  own?: string | undefined;
+  /** Absent while they are loading. */
+  agents?: Agent[] | undefined;
+}
+
+export interface Answerer {
+  /** Who will answer; undefined: the user must choose. */
+  agent?: Agent;
+  model?: string;
+  /** Why the user must choose. */
+  why?: string;
+}
+
+/**
+ * Who will answer the next message: the user's choice, or else the agent that answered
+ * last, or else the agent of the session. An agent that this server does not have never
+ * becomes another one silently.
+ */
+export function answererOf({ choice, last, own, agents }: Asked): Answerer {
+  if (!agents) return {};
+  const find = (name?: string) => (name ? agents.find((a) => a.name === name) : undefined);
+  const chosen = find(choice?.agent);
+  if (chosen) {
+    const model = chosen.models?.find((m) => m === choice?.model);
+    return model ? { agent: chosen, model } : { agent: chosen };
+  }
+  const agent = find(last) ?? (last ? undefined : find(own));
+  if (agent) return { agent };
+  if (agents.length === 0) return { why: "This server has no agents." };
+  const name = last || own;
+  if (name === "workflow") return { why: "This session runs a workflow, which takes no messages. Choose who answers." };
+  return { why: name ? `This server has no agent ${name}. Choose who answers.` : "Choose who answers." };
+}
+
+const key = (session: string) => `tapedeck.answers.${session}`;
+
+/** Remembers the choice for a session, for this browser. */
+export function rememberChoice(session: string, choice: Choice): void {
+  remembered.set(key(session), JSON.stringify(choice));
+}
+
+function remembers(session: string): Choice | undefined {
+  try {
+    const c = JSON.parse(remembered.get(key(session)) ?? "null");
+    if (typeof c?.agent !== "string") return undefined;
+    return typeof c.model === "string" ? { agent: c.agent, model: c.model } : { agent: c.agent };
+  } catch {
+    return undefined;
+  }
+}
+
+/** The choice for a session, which outlives a reload. */
+export function useChoice(session: string) {
+  const [choice, set] = useState(() => remembers(session));
+  const choose = (c: Choice) => {
+    rememberChoice(session, c);
+    set(c);
+  };
+  return [choice, choose] as const;
+}
