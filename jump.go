@@ -4,8 +4,8 @@ import (
 	"slices"
 )
 
-// A Jump is an event that reverts others: session.rewound, session.cleared or
-// session.overwritten. After it, the active events of the session (or of its
+// A Jump is an event that reverts others: session.rewound, session.cleared,
+// session.overwritten or attempt.superseded. After it, the active events of the session (or of its
 // threads, if it has some) are those that were active just before the event at
 // offset To. Later events add to these. With E for the set of active events:
 //
@@ -25,6 +25,11 @@ type Jump struct {
 	Marker   string   // the id of the jump
 	Previous int64    // offset of the jump before it; 0 if none
 	With     []string // further threads that it reverts
+
+	// Attempt means that a running agent repeats a step: the jump reverts what the
+	// step had done so far, and the run continues. Users did not ask for such a
+	// jump, so it has no marker and no verb undoes it.
+	Attempt bool
 }
 
 // Reverts reports whether the jump reverts events of a thread.
@@ -35,7 +40,7 @@ func (j *Jump) Reverts(thread string) bool {
 // Jump returns the jump that e is. It reports false for events of other types.
 func (e *Event) Jump() (Jump, bool) {
 	switch e.Type {
-	case SessionRewound, SessionCleared, SessionOverwritten:
+	case SessionRewound, SessionCleared, SessionOverwritten, AttemptSuperseded:
 	default:
 		return Jump{}, false
 	}
@@ -47,13 +52,15 @@ func (e *Event) Jump() (Jump, bool) {
 		Previous   int64    `json:"previous"`
 		With       []string `json:"with"`
 	}
-	_ = e.Unpack(&d) // only the engine writes jumps; a member of another shape counts as absent
+	_ = e.Unpack(&d) // the engine has checked it; a member of another shape counts as absent
 	j := Jump{Offset: e.Offset, Thread: d.Thread, Marker: d.Marker, Previous: max(d.Previous, 0), With: d.With}
 	switch e.Type {
 	case SessionRewound:
 		j.To = d.ToOffset
 	case SessionOverwritten:
 		j.To = d.FromOffset
+	case AttemptSuperseded:
+		j.To, j.Thread, j.With, j.Marker, j.Attempt = d.FromOffset, e.ThreadName(), nil, "", true
 	}
 	j.To = min(max(j.To, 0), e.Offset)
 	if j.Previous >= e.Offset {

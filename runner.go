@@ -70,6 +70,11 @@ type Invocation struct {
 	// a runner whose [Capabilities] have Steer gets any.
 	Steer func(ctx context.Context) ([]json.RawMessage, error)
 
+	// Proceed waits while people are asked whether the run may use more than its budget.
+	// Call it before each call of the model. An error ends the run. It is nil in a host
+	// without budgets.
+	Proceed func(ctx context.Context) error
+
 	// Stored waits until all events that were yielded are durable. Call it
 	// between events, before an action that a restarted server must know about.
 	// It is nil in a host without a log.

@@ -128,6 +128,8 @@ func (s *Session) Apply(e *Event) {
 		s.applyTitle(e)
 	case SessionRewound, SessionCleared, SessionOverwritten:
 		s.applyJump(e)
+	case AttemptSuperseded:
+		s.LastJump = e.Offset
 	case inputQueued, inputMoved, inputSteered, inputStarted, inputWithdrawn:
 		s.applyInput(e)
 	case MessageAdded:

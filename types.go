@@ -18,6 +18,8 @@ const (
 	AgentLinked     = "agent.linked"  // the runner's id of its own conversation, with which it can be resumed
 	UsageReported   = "usage.reported"
 
+	AttemptSuperseded = "attempt.superseded" // a running agent repeats a step; see [Jump]
+
 	WorkflowStarted   = "workflow.started"
 	WorkflowEntered   = "workflow.entered"
 	WorkflowWaiting   = "workflow.waiting"
@@ -68,7 +70,7 @@ func ChannelOf(typ string) string {
 		return ChannelTerminal
 	case "presence":
 		return ChannelPresence
-	case "session", "feedback", "bookmark", "input":
+	case "session", "feedback", "bookmark", "input", "attempt":
 		return ChannelSession
 	}
 	switch typ {
@@ -104,7 +106,7 @@ var eventTypes = [...]string{
 	PermissionRequested, PermissionAnswered, RunStarted, RunFinished, RunError, StepStarted, StepFinished,
 	StateSnapshot, StateDelta, MessagesSnapshot, ActivitySnapshot, ActivityDelta, SubagentStarted,
 	SubagentFinished, SubagentError, Raw, Custom, InstanceStarted, PlanUpdated, AgentStarted, AgentLinked,
-	UsageReported, WorkflowStarted, WorkflowEntered, WorkflowWaiting, WorkflowCaught, WorkflowLeft,
+	UsageReported, AttemptSuperseded, WorkflowStarted, WorkflowEntered, WorkflowWaiting, WorkflowCaught, WorkflowLeft,
 	WorkflowFailed, WorkflowVariables, WorkflowMessage, WorkflowEnded, TerminalOutput, TerminalInput, TerminalResize, TerminalExit, PresenceJoined, PresenceLeft,
 	PresenceMoved, SessionCreated, SessionRenamed, SessionRewound, SessionCleared, SessionOverwritten,
 	SessionForked, SessionImported, SessionRedacted, SessionClosed, FeedbackAdded, BookmarkAdded,

@@ -162,6 +162,7 @@ type Agent struct {
 	RunTimeout  time.Duration // instead of that of [Options]; 0 for that, negative for no limit
 	IdleTimeout time.Duration // instead of that of [Options]; 0 for that, negative for no limit
 	KillAfter   time.Duration // instead of that of [Options]; 0 for that
+	Budget      Budget        // what each run may use before it asks people; the zero value for no limit
 	Starts      []string      // names of the agents that it may start; of a workflow, nil means all others
 
 	Models  []string // the models that a task may choose, the default first; none if there is no choice
@@ -173,12 +174,16 @@ type Agent struct {
 	Folder func(session, chosen string) (string, error)
 }
 
+// A Budget is what a run may use before it asks people whether to continue. 0 is no
+// limit.
+type Budget = engine.Budget
+
 func engineAgents(list []Agent) []engine.Agent {
 	out := make([]engine.Agent, len(list))
 	for i, a := range list {
 		out[i] = engine.Agent{
 			Agent:  tapedeck.Agent{Name: a.Name, Kind: cmp.Or(a.Kind, "go"), Description: a.Description, Models: a.Models, Folders: a.Folders},
-			Runner: a.Runner, RunTimeout: a.RunTimeout, IdleTimeout: a.IdleTimeout,
+			Runner: a.Runner, RunTimeout: a.RunTimeout, IdleTimeout: a.IdleTimeout, Budget: a.Budget,
 			KillAfter: max(a.KillAfter, 0), Starts: a.Starts, Folder: a.Folder,
 		}
 	}

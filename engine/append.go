@@ -83,7 +83,7 @@ func comesInto(ev *tapedeck.Event, r *tapedeck.OpenRun) bool {
 // isAgents reports whether only an agent sends events of a type.
 func isAgents(typ string) bool {
 	switch typ {
-	case tapedeck.AgentLinked, tapedeck.PermissionRequested, tapedeck.InstanceStarted,
+	case tapedeck.AgentLinked, tapedeck.PermissionRequested, tapedeck.InstanceStarted, tapedeck.AttemptSuperseded,
 		tapedeck.WorkflowStarted, tapedeck.WorkflowEntered, tapedeck.WorkflowWaiting, tapedeck.WorkflowCaught, tapedeck.WorkflowLeft,
 		tapedeck.WorkflowFailed, tapedeck.WorkflowVariables, tapedeck.WorkflowMessage, tapedeck.WorkflowEnded:
 		return true

@@ -60,6 +60,7 @@ type Agent struct {
 	RunTimeout  time.Duration // overrides that of [Options]; 0 uses that of [Options], negative means no limit
 	IdleTimeout time.Duration // the same for the idle timeout
 	KillAfter   time.Duration // overrides that of [Options]; 0 uses that of [Options]
+	Budget      Budget        // of each run
 
 	Starts []string // the agents that it may start
 

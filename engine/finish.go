@@ -34,6 +34,7 @@ func (r *run) terminal(agentErr, writeErr error) terminal {
 	cause := context.Cause(r.ctx)
 	started := r.queue.hasBegun()
 	var late *timeout
+	var over *overBudget
 	switch {
 	case errors.Is(cause, errCancelled), errors.Is(cause, errReverted):
 		return cancelledEnd(started)
@@ -41,6 +42,8 @@ func (r *run) terminal(agentErr, writeErr error) terminal {
 		return errorEnd(tapedeck.CodeInterrupted, "the server was stopped", tapedeck.StatusInterrupted)
 	case errors.As(cause, &late):
 		return errorEnd(late.code, late.message, tapedeck.StatusFailed)
+	case errors.As(cause, &over):
+		return errorEnd(codeBudget, over.message, tapedeck.StatusFailed)
 	case refused(writeErr):
 		return errorEnd("protocol", "the agent sent an event that does not fit: "+writeErr.Error(), tapedeck.StatusFailed)
 	case writeErr != nil:

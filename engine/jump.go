@@ -195,13 +195,16 @@ var errMoved = errors.New("the session has changed")
 // that matters to it.
 func (e *Engine) appendJump(ctx context.Context, began *tapedeck.Session, t *target, actor string) (api.Rewound, error) {
 	taking := payload.RevertFields{Marker: tapedeck.NewID(t.markerPrefix), Thread: t.thread, With: t.subThreads}
-	if began.LastJump > 0 {
-		taking.Previous = &began.LastJump
-	}
 	for try := range maxTries {
 		now, err := e.session(ctx, began.ID)
+		if err == nil {
+			err = e.notOvertaken(ctx, began, &now)
+		}
 		if err != nil {
-			return api.Rewound{}, err
+			return api.Rewound{}, e.explainOvertaken(ctx, began.ID, err)
+		}
+		if taking.Previous = nil; now.LastJump > 0 {
+			taking.Previous = &now.LastJump
 		}
 		st, err := e.outcomeAfter(ctx, &now, t)
 		if err != nil {
@@ -211,7 +214,7 @@ func (e *Engine) appendJump(ctx context.Context, began *tapedeck.Session, t *tar
 		events := append(withdrawn(t.inputs(&now), "its thread was reverted", actor), event(t.payload(taking), actor))
 		done, err := e.write(ctx, tapedeck.Append{Session: began.ID, Events: events},
 			func(s *tapedeck.Session, _ []tapedeck.Event) error {
-				if !slices.Equal(t.inputs(s), t.inputs(&now)) {
+				if s.LastJump != now.LastJump || !slices.Equal(t.inputs(s), t.inputs(&now)) {
 					return errMoved
 				}
 				if err := mayJump(s, began, t); err != nil || t.thread == "" {
@@ -231,14 +234,26 @@ func (e *Engine) appendJump(ctx context.Context, began *tapedeck.Session, t *tar
 	return api.Rewound{}, tapedeck.Errorf(tapedeck.Unavailable, "session %s is constantly written by others", began.ID).WithHint("try again")
 }
 
-// mayJump refuses a jump in the store's writer. Each jump names the one before it, so
-// none may be missed, and no open run may be reverted.
+// notOvertaken returns an error if a verb has made another jump since the session was
+// began. Attempts of runs are no reason to give up: they may come at any time.
+func (e *Engine) notOvertaken(ctx context.Context, began, now *tapedeck.Session) error {
+	if now.LastJump == began.LastJump || now.Gen != began.Gen {
+		return nil // mayJump refuses another generation
+	}
+	t, err := e.views.Timeline(ctx, began.ID, now.Head)
+	if err != nil {
+		return err
+	}
+	if j, ok := lastVerb(t); ok && j.Offset > began.LastJump {
+		return &overtaken{j.Offset}
+	}
+	return nil
+}
+
+// mayJump refuses a jump in the store's writer: no open run may be reverted.
 func mayJump(s, began *tapedeck.Session, t *target) error {
 	if s.Gen != began.Gen {
 		return tapedeck.Errorf(tapedeck.Conflict, "session %s was deleted and recreated meanwhile", s.ID)
-	}
-	if s.LastJump != began.LastJump {
-		return &overtaken{s.LastJump}
 	}
 	for _, r := range s.Runs {
 		if t.includes(&r) {

@@ -28,8 +28,8 @@ func (s step) line(p *tape, n int) string {
 	on := map[bool]string{true: " on " + laneNames[s.Thread%3]}[s.Thread < 3] // else all threads
 	offset := int64(s.A) % (p.head(p.id).Head + 1)
 	switch s.Verb {
-	case "task", "wait", "fail":
-		word := map[string]string{"task": "say", "wait": "wait", "fail": "fail"}[s.Verb] + strconv.Itoa(n)
+	case "task", "wait", "fail", "again":
+		word := map[string]string{"task": "say", "wait": "wait", "fail": "fail", "again": "again"}[s.Verb] + strconv.Itoa(n)
 		return "task " + word + " on " + laneNames[s.Thread%3]
 	case "resume":
 		return "resume r" + strconv.Itoa(n) + on
@@ -64,7 +64,7 @@ func (s step) line(p *tape, n int) string {
 // the links between the jumps are complete, the catalogue has the status of the
 // active runs, and a refused verb has appended nothing of its own.
 func TestJumpsProperty(t *testing.T) {
-	verbs := []string{"task", "task", "wait", "fail", "resume", "cancel", "to", "to", "before", "before", "overwrite", "clear", "undo", "undo", "fork"}
+	verbs := []string{"task", "task", "again", "wait", "fail", "resume", "cancel", "to", "to", "before", "before", "overwrite", "clear", "undo", "undo", "fork"}
 	steps := rapid.SliceOfN(rapid.Custom(func(r *rapid.T) step {
 		return step{
 			rapid.SampledFrom(verbs).Draw(r, "verb"), rapid.IntRange(0, 1000).Draw(r, "a"),

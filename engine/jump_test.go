@@ -20,9 +20,15 @@ import (
 )
 
 // echo repeats its task and keeps it in the state. It stops in the middle of its
-// message if the task is to wait or to fail.
+// message if the task is to wait or to fail, and begins twice if it is to try again.
 func echo(ctx context.Context, in tapedeck.Invocation, say func(string, string) bool) error {
 	word := in.Task[strings.LastIndex(in.Task, "\n")+1:]
+	if word, ok := strings.CutPrefix(word, "again"); ok {
+		say("STATE_SNAPSHOT", fmt.Sprintf(`{"snapshot":"wrong %s"}`, word))
+		say("TEXT_MESSAGE_START", fmt.Sprintf(`{"messageId":"w_%s"}`, in.ID))
+		say("TEXT_MESSAGE_CONTENT", fmt.Sprintf(`{"messageId":"w_%s","delta":"wrong %s"}`, in.ID, word))
+		say("attempt.superseded", `{"reason":"it was wrong"}`)
+	}
 	say("TEXT_MESSAGE_START", fmt.Sprintf(`{"messageId":"m_%s"}`, in.ID))
 	say("TEXT_MESSAGE_CONTENT", fmt.Sprintf(`{"messageId":"m_%s","delta":"re %s"}`, in.ID, word))
 	switch {
@@ -241,6 +247,15 @@ var jumpTests = []struct {
 	{"undo in a fork", "task a; task b; rewind before b; fork f at 16; undo", "main: a, re a, b, re b {b}", "complete"},
 	{"rewind in a fork", "task a; task b; fork f at 15; rewind before a", "", "idle"},
 	{"a fork of a fork", "task a; task b; rewind before b; fork f at 16; task c; rewind before c; fork g at 25; undo; undo 1", "main: a, re a, b, re b {b}", "complete"},
+	{"a second attempt", "task a; task again", "main: a, re a, again, re again {again}", "complete"},
+	{"undo is not for attempts", "task a; task b; rewind before b; task again; undo", "main: a, re a, b, re b {b}", "complete"},
+	{"rewind before an attempt", "task a; task again; rewind before again", "main: a, re a {a}", "complete"},
+	{"rewind before an attempt, undo", "task again; task b; rewind before again; undo", "main: again, re again, b, re b {b}", "complete"},
+	{"to the middle of the first attempt", "task again; rewind to 6", "main: again, wrong  {wrong }", "interrupted"},
+	{"to just before the second", "task again; rewind to 7", "main: again", "interrupted"},
+	{"attempts on two threads", "task again1 on t; task again2; rewind before again2 on main", "t: again1, re again1 {again1}", "complete"},
+	{"a fork after an attempt", "task again; task b; fork f at 11; task again2", "main: again, re again, again2, re again2 {again2}", "complete"},
+	{"a fork in the middle of an attempt", "task again; fork f at 6; task b", "main: again, wrong , b, re b {b}", "complete"},
 	{"a fork of a fork, from before its own", "task a; task b; rewind before b; fork f at 16; task c; fork g at 12", "main: a, re a, b, re b {a}", "interrupted"},
 }
 

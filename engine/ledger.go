@@ -68,6 +68,9 @@ func (l *ledger) advance(s *tapedeck.Session, t *attempt, closes bool) error {
 	if err != nil {
 		return err
 	}
+	if !linked(t.events, s.LastJump) {
+		return errStale
+	}
 	if closes {
 		if runs := next.Runs(); len(runs) > 0 {
 			return tapedeck.Errorf(tapedeck.Conflict, "%s is running in session %s", runs[0].Invocation, s.ID).WithHint("cancel it first")
@@ -149,6 +152,22 @@ func (t *attempt) check(v *order.Verifier, head int64) (*order.Verifier, error) 
 		return nil, err
 	}
 	return nil, errStale
+}
+
+// linked reports whether each attempt names the jump before it: a jump that the
+// ledger does not know may have been appended since the attempt was formed.
+func linked(events []tapedeck.Event, last int64) bool {
+	for i := range events {
+		j, ok := events[i].Jump()
+		switch {
+		case !ok:
+		case j.Attempt && j.Previous != last:
+			return false
+		default:
+			last = events[i].Offset
+		}
+	}
+	return true
 }
 
 // maxLedgers is how many ledgers the engine keeps in memory.

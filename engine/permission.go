@@ -249,6 +249,7 @@ func (r *run) noteWritten(events []tapedeck.Event, first int64) {
 		case tapedeck.UsageReported:
 			if events[i].Invocation == r.in.ID {
 				r.usage.add(&events[i])
+				r.meter.add(&events[i])
 			}
 		}
 	}

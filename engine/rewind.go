@@ -2,10 +2,12 @@ package engine
 
 import (
 	"context"
+	"slices"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/payload"
+	"github.com/tapedeck/tapedeck/view"
 )
 
 // Rewind restores a session, or one thread, to its state before an event. It deletes
@@ -91,15 +93,25 @@ func undo(j tapedeck.Jump, thread string) target {
 }
 
 func (e *Engine) undoLast(ctx context.Context, s *tapedeck.Session) (target, error) {
-	if s.LastJump == 0 {
-		return target{}, tapedeck.Errorf(tapedeck.Conflict, "there is nothing to undo in session %s", s.ID)
-	}
-	ev, err := eventAt(ctx, e.store, s.ID, s.LastJump)
+	t, err := e.views.Timeline(ctx, s.ID, s.Head)
 	if err != nil {
 		return target{}, err
 	}
-	j, _ := ev.Jump()
+	j, ok := lastVerb(t)
+	if !ok {
+		return target{}, tapedeck.Errorf(tapedeck.Conflict, "there is nothing to undo in session %s", s.ID)
+	}
 	return undo(j, ""), nil
+}
+
+// lastVerb returns the newest jump that a verb has made.
+func lastVerb(t *view.Timeline) (tapedeck.Jump, bool) {
+	for _, j := range slices.Backward(t.Jumps()) {
+		if !j.Attempt {
+			return j, true
+		}
+	}
+	return tapedeck.Jump{}, false
 }
 
 // marked returns the jump that has a marker.

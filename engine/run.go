@@ -43,6 +43,7 @@ type run struct {
 	result    ending
 	from      parentage
 	usage     tally
+	meter     meter
 	lost      int // bytes of the previous run that the resume context leaves out
 
 	owner   string           // the engine that started it, or the run that started it
@@ -58,7 +59,7 @@ func newRun(e *Engine, agent Agent, t api.Task, f predecessor) *run {
 	r.ctx, r.stop = context.WithCancelCause(context.Background())
 	r.in = tapedeck.Invocation{
 		ID: cmp.Or(t.Invocation, tapedeck.NewID("inv_")), Session: t.Session, Thread: t.Thread, Task: t.Text, Config: t.Config, History: r.history,
-		Resumes: f.resumes, Context: f.context, Unheard: f.unheard, Ask: r.ask, Stored: r.stored, Steer: r.steer,
+		Resumes: f.resumes, Context: f.context, Unheard: f.unheard, Ask: r.askInBudget, Proceed: r.proceed, Stored: r.stored, Steer: r.steer,
 		Folder: f.folder, Link: f.link,
 	}
 	if r.message = task(&t); r.message != nil {

@@ -40,6 +40,8 @@ func (v *Verifier) Accept(events []tapedeck.Event) ([]tapedeck.Event, error) {
 //     the role of reasoning.
 //   - A null is dropped where absence means the same, and so is a member "type"
 //     that repeats the event's type. A timestamp becomes an integer.
+//   - An attempt gets the place where its step began, its number, and the jump before
+//     it. An attempt that replaces nothing is dropped.
 //   - Chunks become start, content and end. The retired THINKING events become
 //     REASONING events.
 //
@@ -53,6 +55,12 @@ func (v *Verifier) normalize(out []tapedeck.Event, e tapedeck.Event) ([]tapedeck
 	if e.Type == tapedeck.PermissionRequested {
 		if r := v.runOn(&e); r != nil {
 			e.Invocation = r.Invocation
+		}
+		return append(out, e), nil
+	}
+	if e.Type == tapedeck.AttemptSuperseded {
+		if means, err := v.fillAttempt(&e); !means || err != nil {
+			return out, err
 		}
 		return append(out, e), nil
 	}

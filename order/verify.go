@@ -37,6 +37,9 @@ const (
 type Verifier struct {
 	runs  []*run // open runs, oldest first; immutable: changes replace the slices and runs
 	ended []endedRun
+
+	next     int64 // the offset that the next event will get
+	lastJump int64 // the offset of the newest jump; 0 if none
 }
 
 // A run is the state of an open run in a Verifier. It is immutable.
@@ -46,6 +49,7 @@ type run struct {
 	open     []opened // oldest first
 	known    *known
 	asked    []string // ids of its pending questions
+	past     past
 }
 
 type endedRun struct {
@@ -61,6 +65,7 @@ func NewVerifier() *Verifier { return &Verifier{} }
 // are facts.
 func RestoreVerifier(ctx context.Context, l tapedeck.Log, s tapedeck.Session) (*Verifier, error) {
 	v := NewVerifier()
+	defer func() { v.next, v.lastJump = s.Head, s.LastJump }()
 	if len(s.Runs) == 0 {
 		return v, nil
 	}
@@ -72,14 +77,14 @@ func RestoreVerifier(ctx context.Context, l tapedeck.Log, s tapedeck.Session) (*
 		if e.Offset >= s.Head {
 			break
 		}
-		if e.Type == tapedeck.PermissionAnswered || slices.ContainsFunc(s.Runs, func(r tapedeck.OpenRun) bool { return r.Invocation == e.Invocation }) {
+		if e.Type == tapedeck.PermissionAnswered || e.Type == tapedeck.MessageAdded || slices.ContainsFunc(s.Runs, func(r tapedeck.OpenRun) bool { return r.Invocation == e.Invocation }) {
 			_ = v.Add(&e)
 		}
 	}
 	return v, nil
 }
 
-// Clone returns an independent copy. It copies two slice headers only.
+// Clone returns an independent copy. It copies a few words only.
 func (v *Verifier) Clone() *Verifier {
 	c := *v
 	return &c
@@ -91,16 +96,32 @@ func (v *Verifier) Clone() *Verifier {
 // too many things are open. Add does not normalize the event; see
 // [Verifier.Accept].
 func (v *Verifier) Add(e *tapedeck.Event) error {
-	if e.Type == tapedeck.SessionForked {
+	at := max(v.next, e.Offset)
+	if err := v.add(e, at); err != nil {
+		return err
+	}
+	v.next = at + 1
+	if _, ok := e.Jump(); ok {
+		v.lastJump = at
+	}
+	return nil
+}
+
+func (v *Verifier) add(e *tapedeck.Event, at int64) error {
+	switch e.Type {
+	case tapedeck.SessionForked:
 		v.runs = nil // runs that the parent had open do not continue in the fork
 		return nil
-	}
-	switch e.Type {
 	case tapedeck.PermissionRequested:
 		return v.ask(e)
 	case tapedeck.PermissionAnswered:
 		v.answer(e)
 		return nil
+	case tapedeck.MessageAdded:
+		v.hear(e, at)
+		return nil
+	case tapedeck.AttemptSuperseded:
+		return v.supersede(e, at)
 	}
 	rule := rules[e.Type]
 	if rule == nil {
@@ -111,7 +132,7 @@ func (v *Verifier) Add(e *tapedeck.Event) error {
 		return err
 	}
 	if e.Type == tapedeck.RunStarted {
-		return v.start(e, &c)
+		return v.start(e, &c, at)
 	}
 	i, err := v.find(e)
 	if err != nil {
@@ -121,7 +142,7 @@ func (v *Verifier) Add(e *tapedeck.Event) error {
 	if err != nil {
 		return err
 	}
-	v.replace(i, next, e)
+	v.replace(i, v.runs[i].note(next, e, at), e)
 	return nil
 }
 
@@ -185,13 +206,13 @@ func (v *Verifier) checkNotEnded(invocation string) error {
 	if i < 0 {
 		return nil
 	}
-	err := tapedeck.Errorf(tapedeck.Conflict, "run %s has ended%s", invocation, at(v.ended[i].offset))
+	err := tapedeck.Errorf(tapedeck.Conflict, "run %s has ended%s", invocation, atOffset(v.ended[i].offset))
 	return err.WithHint("start a run with a new id to continue")
 }
 
-// at returns the text for a known offset; 0 means unknown, because no run
+// atOffset returns the text for a known offset; 0 means unknown, because no run
 // starts or ends there.
-func at(offset int64) string {
+func atOffset(offset int64) string {
 	if offset == 0 {
 		return ""
 	}
@@ -199,7 +220,7 @@ func at(offset int64) string {
 }
 
 // start opens a run.
-func (v *Verifier) start(e *tapedeck.Event, c *payload.Checked) error {
+func (v *Verifier) start(e *tapedeck.Event, c *payload.Checked, at int64) error {
 	thread := e.ThreadName()
 	if err := tapedeck.CheckID("the run's id", e.Invocation); err != nil {
 		return err
@@ -217,9 +238,9 @@ func (v *Verifier) start(e *tapedeck.Event, c *payload.Checked) error {
 	for _, r := range v.runs {
 		switch {
 		case r.Invocation == e.Invocation:
-			return tapedeck.Errorf(tapedeck.Conflict, "run %s has started%s and is still open", r.Invocation, at(r.Offset))
+			return tapedeck.Errorf(tapedeck.Conflict, "run %s has started%s and is still open", r.Invocation, atOffset(r.Offset))
 		case r.Thread == thread:
-			return tapedeck.Errorf(tapedeck.Conflict, "thread %s is busy with run %s, which started%s", thread, r.Invocation, at(r.Offset)).
+			return tapedeck.Errorf(tapedeck.Conflict, "thread %s is busy with run %s, which started%s", thread, r.Invocation, atOffset(r.Offset)).
 				WithHint("wait for its end, cancel it, or use another thread")
 		}
 	}
@@ -230,6 +251,7 @@ func (v *Verifier) start(e *tapedeck.Event, c *payload.Checked) error {
 		OpenRun:  newRun(e, v.Runs()),
 		threadID: c.String("threadId"),
 		known:    (*known)(nil).seed(c.Get("input")),
+		past:     past{floor: at + 1, last: at, input: at + 1, step: at + 1},
 	})
 	return nil
 }

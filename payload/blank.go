@@ -69,7 +69,7 @@ var (
 		"parentToolCallId", "entityId", "id", "parent", "terminal", "element", "stepName", "format",
 		"marker", "thread", "beforeInvocation", "undoes", "before", "invocation",
 	}
-	keptMembers = [...]string{"toOffset", "fromOffset", "previous", "with", "at", "copy", "offset", "status", "resumable", "replace", "owner", "agent"}
+	keptMembers = [...]string{"toOffset", "fromOffset", "previous", "with", "at", "copy", "offset", "status", "resumable", "replace", "owner", "agent", "attempt"}
 	keptWords   = map[string][]string{
 		"role":    {RoleDeveloper, RoleSystem, RoleUser, RoleAssistant, RoleTool, RoleActivity, RoleReasoning},
 		"type":    {OutcomeSuccess, OutcomeInterrupt, OutcomeCancelled, OutcomeSuspended, "function"},

@@ -114,6 +114,7 @@ var catalogue = []struct {
 	{tapedeck.SessionRewound, SessionRewound{}},
 	{tapedeck.SessionCleared, SessionCleared{}},
 	{tapedeck.SessionOverwritten, SessionOverwritten{}},
+	{tapedeck.AttemptSuperseded, AttemptSuperseded{}},
 	{tapedeck.SessionForked, SessionForked{}},
 	{tapedeck.SessionImported, SessionImported{}},
 	{tapedeck.SessionRedacted, SessionRedacted{}},

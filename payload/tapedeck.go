@@ -181,6 +181,16 @@ type SessionOverwritten struct {
 	Common
 }
 
+// AttemptSuperseded says that a running agent repeats a step: what the step has done
+// so far, from an offset on, does not count any more. See [tapedeck.Jump].
+type AttemptSuperseded struct {
+	FromOffset int64  `json:"fromOffset"`
+	Attempt    int64  `json:"attempt,omitempty"`  // the number of the attempt that begins now, from 2
+	Reason     string `json:"reason,omitempty"`   // why the earlier attempt failed, for people
+	Previous   *int64 `json:"previous,omitempty"` // offset of the jump before it; nil if none
+	Common
+}
+
 // SessionForked is the first of a fork's own events.
 type SessionForked struct {
 	Session string `json:"session,omitempty" shape:"id"` // the fork itself

@@ -77,7 +77,8 @@ type BranchInput struct {
 // Branches returns the tree of branches around a session. It lists the
 // ancestors, oldest first, then the session itself, then what was reverted in
 // it, newest first, and then all forks. An event that was reverted several
-// times belongs to the newest of these jumps. Restored events belong to the
+// times belongs to the newest of these jumps. What an attempt of a run has
+// replaced is in no branch. Restored events belong to the
 // session again. If there are more than 1,000 jumps, the oldest ones are
 // ignored.
 func Branches(f BranchInput) []Branch {
@@ -110,7 +111,15 @@ func Branches(f BranchInput) []Branch {
 }
 
 // Cut reports whether [Branches] leaves out jumps, because there are more than 1,000.
-func (f *BranchInput) Cut() bool { return len(f.sortedJumps()) > maxRevertedBranches }
+func (f *BranchInput) Cut() bool {
+	n := 0
+	for _, e := range f.sortedJumps() {
+		if j, _ := e.Jump(); !j.Attempt {
+			n++
+		}
+	}
+	return n > maxRevertedBranches
+}
 
 func sessionBranch(s *tapedeck.Session) Branch {
 	b := Branch{
@@ -170,9 +179,12 @@ func (f *BranchInput) reverted(jumps []tapedeck.Event) []Branch {
 		covered  []tapedeck.OffsetRange
 	}
 	lanes := map[string]*lane{}
-	for i := range jumps[:min(len(jumps), maxRevertedBranches)] {
+	for i, listed := 0, 0; i < len(jumps) && listed < maxRevertedBranches; i++ {
 		e := &jumps[i]
 		j, _ := e.Jump()
+		if !j.Attempt {
+			listed++
+		}
 		l, ok := lanes[j.Thread]
 		if !ok {
 			l = &lane{timeline: timelineOf(jumps, j.Thread)}
@@ -185,6 +197,9 @@ func (f *BranchInput) reverted(jumps []tapedeck.Event) []Branch {
 			continue
 		}
 		l.covered = join(l.covered, hidden)
+		if j.Attempt { // no branch: it was no decision of a user
+			continue
+		}
 		out = append(out, Branch{
 			ID: j.Marker, Kind: BranchRewound, Session: f.Session.ID, ForkAt: hidden[0].From,
 			From: hidden[0].From, To: hidden[len(hidden)-1].To, Ranges: hidden,

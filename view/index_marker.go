@@ -18,7 +18,7 @@ type Marker struct {
 	PositionMS int64  `json:"position_ms"` // its position in the recording
 	Thread     string `json:"thread"`
 	Invocation string `json:"invocation,omitempty"`
-	To         *int64 `json:"to_offset,omitempty"` // for a rewind, an overwrite or a fork: the first offset that is reverted or left out; for a bookmark or feedback: the offset that it is about
+	To         *int64 `json:"to_offset,omitempty"` // for a rewind, an overwrite, an attempt or a fork: the first offset that is reverted or left out; for a bookmark or feedback: the offset that it is about
 }
 
 // The kinds of a [Marker].
@@ -34,6 +34,7 @@ const (
 	MarkRewind     = "rewind"
 	MarkOverwrite  = "overwrite"
 	MarkClear      = "clear"
+	MarkAttempt    = "attempt" // a run repeats a step; the label is the reason
 	MarkFork       = "fork"
 	MarkErase      = "erase"
 	MarkBookmark   = "bookmark"
@@ -157,6 +158,7 @@ var indexFolds = map[string]func(x *Index, e *tapedeck.Event, v *IndexedInvocati
 	tapedeck.SessionRewound:      (*Index).jumped,
 	tapedeck.SessionCleared:      (*Index).jumped,
 	tapedeck.SessionOverwritten:  (*Index).jumped,
+	tapedeck.AttemptSuperseded:   (*Index).retried,
 	tapedeck.FeedbackAdded:       (*Index).feedback,
 	tapedeck.ToolCallStart:       labelled(MarkTool, "toolCallName"),
 	tapedeck.SubagentStarted:     labelled(MarkInstance, "name"),
@@ -297,6 +299,14 @@ func (x *Index) jumped(e *tapedeck.Event, _ *IndexedInvocation) {
 		kind = MarkOverwrite
 	}
 	x.addMarker(e, kind, j.Thread, &j.To)
+}
+
+func (x *Index) retried(e *tapedeck.Event, _ *IndexedInvocation) {
+	j, _ := e.Jump()
+	var m members
+	_ = decode(e, &m)
+	reason, _ := m.text([]string{"reason"})
+	x.addMarker(e, MarkAttempt, reason, &j.To)
 }
 
 func (x *Index) feedback(e *tapedeck.Event, _ *IndexedInvocation) {

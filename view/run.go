@@ -20,6 +20,7 @@ type Run struct {
 	Result     json.RawMessage `json:"result,omitempty"`
 	Interrupts json.RawMessage `json:"interrupts,omitempty"` // the answers that an interrupted run waits for, as in RUN_FINISHED
 	Usage      json.RawMessage `json:"usage,omitempty"`      // the usage that the terminal event has
+	Retries    []Retry         `json:"retries,omitempty"`    // the newest 100 times that it repeated a step
 
 	Tally Tally `json:"-"` // counts its messages and calls
 	Sub   bool  `json:"-"` // it has a parent run in another thread
@@ -208,6 +209,8 @@ func (c *Conversation) applySession(e *tapedeck.Event) {
 		c.interrupt(e, &j)
 	case tapedeck.SessionClosed:
 		s.Closed = true
+	case tapedeck.AttemptSuperseded:
+		c.attemptSuperseded(e)
 	case payload.TypeInputQueued, payload.TypeInputMoved, payload.TypeInputSteered, payload.TypeInputStarted, payload.TypeInputWithdrawn:
 		c.applyInput(e)
 		return

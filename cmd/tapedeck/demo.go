@@ -47,6 +47,11 @@ func startDemo(ctx context.Context, a *app, url string) (live string, stop func(
 				a.options.logger.Warn("the demo could not use the other protocols", "error", err)
 			}
 		})
+		all.Go(func() {
+			if err := demoWorkflow(ctx, a, url); err != nil && ctx.Err() == nil {
+				a.options.logger.Warn("the demo could not start its workflow", "error", err)
+			}
+		})
 		if asks.Session != "" {
 			all.Go(func() {
 				if err := a.permit(ctx, asks); err != nil && ctx.Err() == nil {

@@ -1,11 +1,17 @@
 package main
 
 import (
+	"context"
 	_ "embed"
+	"encoding/json"
 	"net/http"
 	"time"
 
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/client"
 	"github.com/tapedeck/tapedeck/deck"
+	"github.com/tapedeck/tapedeck/engine/workflow"
 	"github.com/tapedeck/tapedeck/internal/testmodel"
 	"github.com/tapedeck/tapedeck/runner/llm"
 )
@@ -49,4 +55,34 @@ func triage(f *folders) deck.Agent {
 			return path, writeFiles(path, triageFiles)
 		},
 	}
+}
+
+// demoWorkflow stores the diagram of the demo at the server at url, and runs it once. Its
+// decision is left to the user.
+func demoWorkflow(ctx context.Context, a *app, url string) error {
+	s, err := a.Session(demoTriage).Info(ctx)
+	if err == nil && s.Head > 1 {
+		return nil // of an earlier start
+	}
+	if tapedeck.KindOf(err) == tapedeck.NotFound {
+		_, err = a.Create(ctx, api.NewSession{
+			ID: demoTriage, Title: "A workflow with agents and a decision", Agent: workflow.DefaultAgent,
+			Labels: map[string]string{demoLabel: "true"}, Actor: "demo",
+		})
+	}
+	if err != nil {
+		return err
+	}
+	c, err := client.New(url)
+	if err != nil {
+		return err
+	}
+	if _, err := c.PutWorkflow(ctx, api.NewWorkflow{Name: demoTriage, BPMN: triageDiagram}); err != nil {
+		return err
+	}
+	_, err = c.RunWorkflow(ctx, api.RunWorkflow{
+		Name: demoTriage, Session: demoTriage, Actor: "demo",
+		Variables: map[string]json.RawMessage{"cve": json.RawMessage(`"CVE-2026-1337"`)},
+	})
+	return err
 }

@@ -1,9 +1,13 @@
 package main
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/client"
+	"github.com/tapedeck/tapedeck/engine/workflow"
 	"github.com/tapedeck/tapedeck/runner/workflow/bpmn"
 )
 
@@ -40,5 +44,52 @@ func TestDemoDiagram(t *testing.T) {
 	}
 	if tasks != 3 {
 		t.Errorf("%d tasks are for agents", tasks)
+	}
+}
+
+// TestDemoWorkflow: the demo stores its diagram and runs it once, up to the decision of a
+// person, and does nothing at the next start.
+func TestDemoWorkflow(t *testing.T) {
+	a, err := openApp(t.Context(), appOptions{dir: t.TempDir(), demo: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := hold(a, "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(errors.Join(err, a.close()))
+	}
+	defer func() {
+		if err := h.stop(); err != nil {
+			t.Error(err)
+		}
+	}()
+	if err := demoWorkflow(t.Context(), a, h.url); err != nil {
+		t.Fatal(err)
+	}
+	for e, err := range a.Follow(t.Context(), demoTriage, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Type == tapedeck.PermissionRequested {
+			break
+		}
+	}
+	s, err := a.Session(demoTriage).Info(t.Context())
+	if err != nil || s.Agent != workflow.DefaultAgent || s.Labels[demoLabel] != "true" {
+		t.Errorf("the session is %+v, %v", s, err)
+	}
+	head := s.Head
+	if err := demoWorkflow(t.Context(), a, h.url); err != nil {
+		t.Fatal(err)
+	}
+	if s, err = a.Session(demoTriage).Info(t.Context()); err != nil || s.Head != head {
+		t.Errorf("a second start appended events: the head was %d and is %d, %v", head, s.Head, err)
+	}
+	c, err := client.New(h.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d, err := c.Workflow(t.Context(), demoTriage, ""); err != nil || d.BPMN != triageDiagram {
+		t.Errorf("the stored diagram is %q, %v", d.Title, err)
 	}
 }

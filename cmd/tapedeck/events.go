@@ -16,9 +16,9 @@ func (c *connection) timeline(ctx context.Context, session string, at int64) (*v
 	return view.NewTimeline(jumps), err
 }
 
-// jumps calls f for each rewind, clear and overwrite of a session before an offset.
+// jumps calls f for each rewind, clear, overwrite and attempt of a session before an offset.
 func (c *connection) jumps(ctx context.Context, session string, at int64, f func(tapedeck.Jump)) error {
-	o := client.PageOptions{Types: []string{tapedeck.SessionRewound, tapedeck.SessionCleared, tapedeck.SessionOverwritten}}
+	o := client.PageOptions{Types: []string{tapedeck.SessionRewound, tapedeck.SessionCleared, tapedeck.SessionOverwritten, tapedeck.AttemptSuperseded}}
 	return c.each(ctx, session, at, o, func(ev *tapedeck.Event) error {
 		if j, ok := ev.Jump(); ok {
 			f(j)

@@ -104,7 +104,7 @@ func (b *inbox) follow(ctx context.Context, ticks <-chan time.Time) error {
 		all, err := b.all(ctx)
 		switch {
 		case ctx.Err() != nil:
-			return nil
+			return nil //nolint:nilerr // the user has ended it
 		case err != nil && tapedeck.KindOf(err) != tapedeck.Unavailable:
 			return err
 		case err != nil && !lost:

@@ -66,7 +66,11 @@ func (c *connection) forceHint(ctx context.Context, session string, err error) e
 	var newest tapedeck.Jump
 	s, failed := c.Session(ctx, session)
 	if failed == nil {
-		failed = c.jumps(ctx, session, s.Head, func(j tapedeck.Jump) { newest = j })
+		failed = c.jumps(ctx, session, s.Head, func(j tapedeck.Jump) {
+			if !j.Attempt {
+				newest = j
+			}
+		})
 	}
 	if failed != nil { // the refusal matters more
 		return err

@@ -64,6 +64,11 @@ Exit codes: 0 done, 1 failed, 2 bad usage, 130 cancelled, 129 ended by SIGHUP,
 // run starts a run and follows it to its end. The first signal ends the context
 // interrupted.
 func (e *env) run(interrupted context.Context, c *connection, start func(context.Context) (api.Started, error)) error {
+	return e.attend(interrupted, c, false, start)
+}
+
+// attend is run. With tasks it also hears the agents that do tasks of a workflow.
+func (e *env) attend(interrupted context.Context, c *connection, tasks bool, start func(context.Context) (api.Started, error)) error {
 	if err := e.checkPermissions(); err != nil {
 		return err
 	}
@@ -72,7 +77,7 @@ func (e *env) run(interrupted context.Context, c *connection, start func(context
 		return err
 	}
 	fmt.Fprintf(e.stderr, "session %s\n", started.Session)
-	r := &running{env: e, client: c, started: started, transcript: transcript.New(e.pen())}
+	r := &running{env: e, client: c, started: started, transcript: transcript.New(e.pen()), tasks: tasks && !e.json}
 	r.desk = &desk{env: e, client: c, session: started.Session}
 	defer r.desk.close()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -122,12 +127,16 @@ type running struct {
 	started    api.Started
 	transcript *transcript.Transcript
 	tree       *elementTree // of a workflow; nil if the run is none
+	tasks      bool         // it hears the agents of tasks
 	desk       *desk
 }
 
 func (r *running) follow(ctx context.Context) error {
 	o := client.FollowOptions{Until: true, Locate: r.client.locate}
 	o.From, o.Invocation = r.started.Offset, r.started.Invocation
+	if r.tasks { // they have invocations of their own; print sees the end of this run
+		o.Until, o.Invocation = false, ""
+	}
 	o.OnReconnect = func(attempt int, _ error) {
 		if attempt == 1 {
 			fmt.Fprintln(r.stderr)
@@ -154,6 +163,12 @@ func (r *running) print(ctx context.Context, rec tapedeck.Record) (bool, error) 
 	ev, err := rec.Event()
 	if err != nil {
 		return true, err
+	}
+	if r.tasks && ev.Invocation != r.started.Invocation {
+		if r.tree != nil {
+			err = r.tree.hear(&ev)
+		}
+		return err != nil, err
 	}
 	if r.json {
 		err = r.printRecord(rec.Data)

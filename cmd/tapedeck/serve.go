@@ -77,7 +77,7 @@ with HTTPS, and to those that --webhook-allow names.`,
 	}
 	fl := c.Flags()
 	fl.StringVar(&f.listen, "listen", defaultListen, "address to listen on")
-	fl.BoolVar(&f.demo, "demo", false, "create sample sessions: one is always live, others begin over AG-UI and over A2A")
+	fl.BoolVar(&f.demo, "demo", false, "create sample sessions: one is always live, one is a workflow, others begin over AG-UI and over A2A")
 	e.ephemeralFlag(c)
 	fl.BoolVar(&f.insecure, "insecure", false, "allow an address that other machines can reach, although there is no access control")
 	fl.StringVar(&f.auth, "auth", "", "file of the tokens that requests need (default: requests need none)")

@@ -33,7 +33,7 @@ func newWorkflowRun(e *env) *cobra.Command {
 		Use:   "run FILE.bpmn|NAME",
 		Short: "Start a workflow and print how it proceeds",
 		Long: `Run starts a workflow, from a file or by the name under which it is stored, and prints
-a line for each element that begins or ends. With --json it prints one event per line.
+a line for each element that begins or ends, and the last line of what its agent says. With --json it prints one event per line.
 The session id goes to standard error. FILE - is the standard input.
 
 A diagram can ask for variables at its start. Those that --var and --vars do not give
@@ -56,7 +56,7 @@ Ctrl-C and the exit codes are those of tapedeck run.`,
 				if err := f.complete(c.Context(), e, conn); err != nil {
 					return err
 				}
-				return e.run(c.Context(), conn, func(ctx context.Context) (api.Started, error) { return conn.RunWorkflow(ctx, f.run) })
+				return e.attend(c.Context(), conn, true, func(ctx context.Context) (api.Started, error) { return conn.RunWorkflow(ctx, f.run) })
 			})
 		},
 	}

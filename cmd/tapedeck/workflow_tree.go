@@ -19,18 +19,22 @@ import (
 type elementTree struct {
 	pen  terminal.Pen
 	open map[string]*branch // activations
+
+	threads map[string]string // activations by the threads of their agents
 }
 
 // A branch is an activation.
 type branch struct {
-	title string
-	depth int
-	since time.Time
-	quiet bool // an event or a gateway: it has no line of its own when it begins
+	title  string
+	depth  int
+	since  time.Time
+	quiet  bool              // an event or a gateway: it has no line of its own when it begins
+	thread string            // of its agent
+	heard  map[string]string // the ends of messages that its agent is writing, by id
 }
 
 func newElementTree(pen terminal.Pen) *elementTree {
-	return &elementTree{pen: pen, open: map[string]*branch{}}
+	return &elementTree{pen: pen, open: map[string]*branch{}, threads: map[string]string{}}
 }
 
 // print prints an event of a workflow. It reports false for another event.
@@ -108,6 +112,9 @@ func (t *elementTree) entered(e *tapedeck.Event, d *payload.WorkflowEntered) err
 	}
 	b.quiet = strings.HasSuffix(d.ElementType, "Event") || strings.HasSuffix(d.ElementType, "Gateway")
 	t.open[d.Activation] = b
+	if b.thread = d.Thread; b.thread != "" {
+		t.threads[b.thread] = d.Activation
+	}
 	if b.quiet {
 		return nil
 	}
@@ -141,6 +148,9 @@ func (t *elementTree) left(e *tapedeck.Event, d *payload.WorkflowLeft) error {
 	b := t.open[d.Activation]
 	title, depth, more := t.title(d.Activation, &d.WorkflowElement), t.depth(d.Activation), t.values(d.Variables)
 	delete(t.open, d.Activation)
+	if b != nil {
+		delete(t.threads, b.thread)
+	}
 	if b != nil && !b.quiet {
 		more = strings.TrimSpace(elapsed(e.Time.Sub(b.since)) + " " + more)
 	}

@@ -36,6 +36,8 @@ type Source struct {
 	Player    Player         // of HTML
 	Now       time.Time      // the time of the export, which HTML shows
 
+	redacted bool // the redactor has left something out
+
 	limit int // the largest number of bytes of events in HTML; 0 for [maxRecording]
 }
 
@@ -119,7 +121,9 @@ func (s *Source) learn() error {
 		}
 	}
 	s.Redactor.Learn(nil)
-	s.Session = s.Redactor.Session(s.Session)
+	given := s.Session
+	s.Session = s.Redactor.Session(given)
+	s.redacted = s.Redactor.Preview().Events > 0 || s.Session.Title != given.Title || s.Session.Owner != given.Owner || !maps.Equal(s.Session.Labels, given.Labels)
 	return nil
 }
 

@@ -101,7 +101,7 @@ func checkRecording(src *Source) error {
 
 func writeHTML(w *output, src *Source) error {
 	src.writeTop(w)
-	about := tape{header: src.head(), To: src.Session.Head, Redacted: src.Redactor != nil, Index: new(view.Index)}
+	about := tape{header: src.head(), To: src.Session.Head, Redacted: src.redacted, Index: new(view.Index)}
 	about.ExportedAt = view.Time{Time: src.Now.UTC().Truncate(time.Second)}
 	own := src.Session.ForkedAt
 	if src.Effective {

@@ -173,6 +173,10 @@ func TestRecordingIsRedacted(t *testing.T) {
 	if !strings.Contains(page, "<title>[redacted] ·") {
 		t.Error("the title is not that of a redacted session")
 	}
+	src.Redactor = redactor(t, api.Redaction{Patterns: []string{"nothing like this"}})
+	if aboutIn(t, export(t, HTML, src)).Redacted {
+		t.Error("it says that something was redacted, and nothing was")
+	}
 }
 
 // TestRecordingRunsNothingOfASession: outside of the packed elements there is only

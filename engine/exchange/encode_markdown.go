@@ -131,7 +131,7 @@ func (t *transcript) event(e *tapedeck.Event) {
 		t.endRun(e, m)
 	case tapedeck.PlanUpdated:
 		t.plan(m["entries"])
-	case tapedeck.SessionRewound, tapedeck.SessionCleared, tapedeck.SessionOverwritten, tapedeck.SessionForked:
+	case tapedeck.SessionRewound, tapedeck.SessionCleared, tapedeck.SessionOverwritten, tapedeck.AttemptSuperseded, tapedeck.SessionForked:
 		t.jump(e)
 	}
 	t.flush(false)
@@ -275,8 +275,12 @@ func (t *transcript) writeNote(s string) {
 func (t *transcript) jump(e *tapedeck.Event) {
 	j, ok := e.Jump()
 	what := "Back to offset "
-	if !ok {
+	switch {
+	case !ok:
 		what, j.To = "Forked at offset ", e.Offset
+	case j.Attempt:
+		t.writeNote("Another attempt replaces what came since offset " + jsonInt(j.To) + ".")
+		return
 	}
 	s := what + jsonInt(j.To)
 	if j.Thread != "" {

@@ -106,7 +106,7 @@ var importFormats = []string{"ndjson", "agui", "asciicast", "claude-code", "open
 // markers are the kinds of markers in a replay index.
 var markers = []string{
 	view.MarkUser, view.MarkTool, view.MarkError, view.MarkCancel, view.MarkPermission, view.MarkPlan, view.MarkInstance, view.MarkWorkflow,
-	view.MarkRewind, view.MarkOverwrite, view.MarkClear, view.MarkFork, view.MarkErase, view.MarkBookmark, view.MarkFeedback,
+	view.MarkRewind, view.MarkOverwrite, view.MarkClear, view.MarkAttempt, view.MarkFork, view.MarkErase, view.MarkBookmark, view.MarkFeedback,
 }
 
 // keys are the names that the members of some objects have.

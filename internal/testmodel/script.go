@@ -102,7 +102,7 @@ func (m *Model) answer(p prompt) answer {
 	if strings.Contains(p.user, "[slow]") && len(a.calls) == 0 {
 		a.pause, a.text = m.options.Pause, m.slowText()
 	}
-	a.cut = strings.Contains(p.user, "[cut]")
+	a.cut = strings.Contains(p.user, "[cut]") || strings.Contains(p.user, "[cut once]") && m.isFirst(p)
 	return a
 }
 
@@ -150,6 +150,14 @@ func (m *Model) status(p prompt) int {
 	}
 	m.refusals[p.user]++
 	return status
+}
+
+// isFirst reports whether no request with the message of the user was cut yet.
+func (m *Model) isFirst(p prompt) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.refusals[p.user]++
+	return m.refusals[p.user] == 1
 }
 
 // stepsOf returns the tool calls that the markers of a prompt request, in order.

@@ -19,6 +19,7 @@
 //   - [error 429]: the status 429 twice, then the normal answer; any other number is
 //     the status of every answer
 //   - [cut]: the connection breaks in the middle of the answer
+//   - [cut once]: the same, but only in the first answer to this message
 //
 // The number of tool results after the message determines the next step. Between
 // requests only the number of refusals affects its answers.

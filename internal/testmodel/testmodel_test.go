@@ -377,6 +377,12 @@ func TestErrors(t *testing.T) {
 			if !errors.Is(err, io.ErrUnexpectedEOF) || got.Text != "Hello! This is " {
 				t.Errorf("cut: %q, %v", got.Text, err)
 			}
+			if _, _, err := w.ask(t, m, true, "[cut once]", 0); !errors.Is(err, io.ErrUnexpectedEOF) {
+				t.Errorf("the first cut: %v", err)
+			}
+			if got, _, err := w.ask(t, m, true, "[cut once]", 0); err != nil || !strings.HasPrefix(got.Text, "Hello! This is answer") {
+				t.Errorf("after the cut: %q, %v", got.Text, err)
+			}
 		})
 	}
 }

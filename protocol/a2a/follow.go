@@ -68,9 +68,11 @@ func (c *call) follow(ctx context.Context, f *fold, from int64, yield func(*upda
 }
 
 // updates applies an event. If the session is rewound, cleared or overwritten, the
-// task of a session is loaded again, and the update is the whole task.
+// task of a session is loaded again, and the update is the whole task. So it is when the
+// run of the task repeats a step.
 func (c *call) updates(ctx context.Context, f **fold, e *tapedeck.Event) ([]sdk.Event, error) {
-	if j, ok := e.Jump(); ok && (*f).invocation == "" && j.Reverts(tapedeck.MainThread) {
+	j, ok := e.Jump()
+	if ok && ((*f).invocation == "" && j.Reverts(tapedeck.MainThread) || j.Attempt && (*f).invocation == e.Invocation) {
 		back, err := c.load(ctx, (*f).ref, e.Offset+1)
 		if err != nil {
 			return nil, err

@@ -62,7 +62,7 @@ func (c *call) loadKnown(ctx context.Context, r ref, at int64) (*fold, error) {
 		return nil, other
 	}
 	for _, j := range t.Jumps() {
-		if j.Offset > first {
+		if j.Offset > first && !j.Attempt {
 			return c.load(ctx, r, j.Offset)
 		}
 	}
@@ -147,7 +147,7 @@ func (c *call) cutOff(ctx context.Context, f *fold, s *tapedeck.Session, at int6
 	}
 	cut := s.Parent != "" && f.started < s.ForkedAt && s.ForkedAt < at
 	for _, j := range t.Jumps() {
-		cut = cut || j.Offset > f.started && j.Reverts(f.thread)
+		cut = cut || j.Offset > f.started && j.Reverts(f.thread) && !j.Attempt
 	}
 	if cut {
 		for _, t := range f.closeTexts(f.open) {

@@ -93,6 +93,8 @@ func obey(ctx context.Context, in tapedeck.Invocation) iter.Seq2[tapedeck.Event,
 			case "tool":
 				out = append(out, payload.ToolCallStart{ToolCallID: id, ToolCallName: rest}, payload.ToolCallArgs{ToolCallID: id, Delta: `{"a":1}`},
 					payload.ToolCallEnd{ToolCallID: id}, payload.ToolCallResult{MessageID: id + "r", ToolCallID: id, Content: json.RawMessage(`"done"`)})
+			case "again":
+				out = append(out, payload.Unknown{Type: tapedeck.AttemptSuperseded, Data: json.RawMessage(`{}`)})
 			case "sleep":
 				select {
 				case <-time.After(time.Second):

@@ -62,7 +62,7 @@ func (h *handler) reattach(w http.ResponseWriter, r *http.Request, in *input, ru
 		return ignoreDisconnect(s.send())
 	}
 	for i := range s.open {
-		if b, ok := s.appendEvent(nil, s.withParent(&s.open[i].start), true); ok {
+		if b, ok := s.event(s.withParent(&s.open[i].start), true); ok {
 			s.put(b)
 		}
 	}
@@ -103,9 +103,13 @@ func (s *stream) scan(ctx context.Context, from, to int64) error {
 			if err != nil {
 				return err
 			}
-			if e.Invocation == s.invocation && e.ThreadName() == s.lane {
-				s.open.note(&e)
+			if e.Invocation != s.invocation || e.ThreadName() != s.lane {
+				continue
 			}
+			if j, ok := e.Jump(); ok && j.Attempt {
+				s.open.revert(j.To)
+			}
+			s.open.note(&e)
 		}
 		from = p.Next
 	}
@@ -131,28 +135,9 @@ func isDelta(envelope []byte) bool {
 // restore gathers the conversation and the state as of an offset.
 func (s *stream) restore(now *view.Snapshot, head *tapedeck.Session) {
 	s.begin(nil)
-	messages := s.form().Messages(now)
-	for i := range messages {
-		if len(messages[i].Metadata) > 0 { // otherwise it only holds calls, and may still begin
-			s.known[messages[i].ID] = messages[i].Role
-		}
-		for _, k := range messages[i].ToolCalls {
-			s.known[callKey(k.ID)] = "call"
-		}
-	}
-	all := member{}
-	if s.profile != legacy {
-		all = allActivities
-	}
-	s.snapshot(messages, all)
-	switch {
-	case now.State != nil && len(now.State.Value) > maxFrame:
-		s.Logger.Warn("a state is too large for AG-UI", "session", s.session, "thread", s.lane, "bytes", len(now.State.Value))
-	case now.State != nil:
-		s.put(frame(tapedeck.StateSnapshot, member{"snapshot", now.State.Value}))
-	case head.LastJump > 0: // the client may have state that a rewind has reverted
-		s.put(frame(tapedeck.StateSnapshot, member{"snapshot", []byte("{}")}))
-	}
+	// After a jump, the client may have state that was reverted.
+	s.showAll(now, now.State != nil || head.LastJump > 0)
+	s.state = head.Head
 }
 
 // endAs ends the stream of a thread without an open run. An error of the newest run

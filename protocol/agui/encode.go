@@ -64,26 +64,26 @@ var forms = map[string]form{
 	tapedeck.Custom:                  {need: []string{"name", "value"}, tagged: true},
 }
 
-// appendEvent appends an event of the log as an event of AG-UI. again means that the
-// client has had the beginning of the message or call, and so knows its place. It
-// reports false, and appends nothing, if the client must not get the event.
-func (p profile) appendEvent(b []byte, e *tapedeck.Event, again bool) ([]byte, bool) {
+// event encodes an event of the log as an event of AG-UI. again means that the client
+// has had the beginning of the message or call, and so knows its place. It reports false
+// if the client must not get the event.
+func (p profile) event(e *tapedeck.Event, again bool) ([]byte, bool) {
 	f, ok := forms[e.Type]
 	subagent := jsonobj.Member(e.Data, "subagentRunId")
 	switch {
 	case !ok:
-		return b, false
+		return nil, false
 	case p == legacy && !f.tagged && subagent != nil: // the events of sub-agents themselves
-		return b, false
+		return nil, false
 	case p == legacy && subagent != nil && (e.Type == tapedeck.StepStarted || e.Type == tapedeck.StepFinished):
-		return b, false // without its owner it could not be distinguished from a step of the agent
+		return nil, false // without its owner it could not be distinguished from a step of the agent
 	}
 	for _, name := range f.need {
 		if jsonobj.Member(e.Data, name) == nil {
-			return b, false
+			return nil, false
 		}
 	}
-	b = jsonobj.AppendJSON(append(b, `{"type":`...), e.Type)
+	b := jsonobj.AppendJSON([]byte(`{"type":`), e.Type)
 	o := jsonobj.Read(e.Data)
 	for name, raw, ok := o.Next(); ok; name, raw, ok = o.Next() {
 		switch n := string(name); {

@@ -102,7 +102,7 @@ func (s *stream) wait() {
 	}
 	for _, t := range slices.Backward(s.open) {
 		e := t.closing(ids)
-		if b, ok := s.appendEvent(nil, &e, true); ok {
+		if b, ok := s.event(&e, true); ok {
 			s.put(b)
 		}
 	}

@@ -75,7 +75,7 @@ func (h *handler) runInput(w http.ResponseWriter, r *http.Request, in *input) er
 func (h *handler) resume(w http.ResponseWriter, r *http.Request, in *input, now *view.Snapshot, open tapedeck.OpenRun) error {
 	if fresh := aguiwire.NewMessages(in.Messages, aguiwire.Known(now)); len(fresh) > 0 {
 		return tapedeck.Errorf(tapedeck.Conflict, "thread %s is busy with %s, so it takes answers but no new message", in.place.id, open.Invocation).
-			WithHint("send the message when the run has ended")
+			WithHint("send the message when the run has ended, or as a task with when=queue")
 	}
 	if err := h.answer(r.Context(), in, now); err != nil {
 		return err
@@ -174,7 +174,7 @@ func (h *handler) askAgain(ctx context.Context, in *input, now *view.Snapshot, h
 	}
 	if open, busy := head.Run(in.place.lane); busy {
 		return nil, tapedeck.Errorf(tapedeck.Conflict, "thread %s is busy with %s", in.place.id, open.Invocation).
-			WithHint("connect to it, or stop it")
+			WithHint("connect to it, or stop it; a task with when=queue waits for its end")
 	}
 	last := in.Messages[n-1]
 	i := slices.IndexFunc(now.Messages, func(m view.Message) bool { return m.ID == last.ID })

@@ -34,6 +34,7 @@ type stream struct {
 	pending []question
 	delta   delta  // not in buf yet
 	buf     []byte // frames that were not sent
+	state   int64  // offset of the newest event that changed the state
 }
 
 // A question is a pending permission that the client must answer.
@@ -79,7 +80,7 @@ func (s *stream) follow(r *http.Request, from int64) error {
 	o := tapedeck.FollowOptions{From: from, Idle: heartbeat / 2, MaxBytes: readBytes}
 	for page, err := range s.Sessions.Follow(ctx, s.session, o) {
 		if err == nil {
-			err = s.page(page)
+			err = s.page(ctx, page)
 		}
 		switch {
 		case errors.Is(err, sse.ErrDisconnected), err != nil && r.Context().Err() != nil:
@@ -101,9 +102,12 @@ func (s *stream) follow(r *http.Request, from int64) error {
 }
 
 // page sends the events of a page.
-func (s *stream) page(page tapedeck.Page) error {
+func (s *stream) page(ctx context.Context, page tapedeck.Page) error {
 	for _, rec := range page.Records {
 		e, err := rec.Event()
+		if err == nil && e.Type == tapedeck.AttemptSuperseded {
+			err = s.again(ctx, &e)
+		}
 		if err != nil {
 			return err
 		}
@@ -158,13 +162,16 @@ func (s *stream) content(e *tapedeck.Event) {
 		s.runError(e)
 	case tapedeck.MessagesSnapshot:
 		s.restated(e)
+	case tapedeck.StateSnapshot, tapedeck.StateDelta:
+		s.state = e.Offset
+		fallthrough
 	default:
 		s.open.note(e)
 		if s.delta.add(s, e) {
 			return
 		}
 		again := s.isKnown(e)
-		if b, ok := s.appendEvent(nil, s.withParent(e), again); ok {
+		if b, ok := s.event(s.withParent(e), again); ok {
 			s.putBounded(e, b)
 		}
 	}

@@ -17,6 +17,7 @@ const (
 	chunkAbort          = "abort"
 	chunkError          = "error"
 	chunkStartStep      = "start-step"
+	chunkResetStep      = "reset-step"
 	chunkFinishStep     = "finish-step"
 	chunkTextStart      = "text-start"
 	chunkTextDelta      = "text-delta"

@@ -3,6 +3,7 @@ package aisdk
 import (
 	"encoding/json"
 	"slices"
+	"strconv"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/jsonobj"
@@ -18,7 +19,9 @@ type encoder struct {
 	invocation string // the run
 
 	begun, stepped, ended bool
-	turn                  int // of the newest step
+	turn                  int   // of the newest step
+	at                    int64 // the offset of the newest event
+	stepAt                int64 // the offset at which the newest step began
 	parts                 map[string]*part
 	calls                 map[string]*call
 	questions             []question // without an answer
@@ -39,6 +42,7 @@ type call struct {
 	name      string
 	arguments []byte // until the input was sent
 	whole     bool   // the arguments are complete
+	offset    int64  // at which it began
 	answered  bool
 }
 
@@ -71,7 +75,41 @@ func (c *encoder) content(turn int) {
 	}
 	c.endStep()
 	c.put(chunkStartStep)
-	c.stepped, c.turn = true, turn
+	c.stepped, c.turn, c.stepAt = true, turn, c.at
+}
+
+// again gathers the chunks of a step that the run repeats. Clients of version 7 drop what
+// they have of it. Others keep it until they load the message again.
+func (c *encoder) again(e *tapedeck.Event) {
+	j, _ := e.Jump()
+	if c.version >= 7 && (!c.stepped || c.stepAt >= j.To) {
+		c.closeParts()
+		if c.stepped {
+			c.put(chunkResetStep)
+		}
+	} else {
+		c.closeParts()
+		c.closeCallsFrom(j.To)
+		c.content(0)
+		c.put(dataPrefix+"attempt", text("id", "attempt-"+strconv.FormatInt(e.Offset, 10)), member{"data", attemptOf(e)})
+	}
+	for id, k := range c.calls {
+		if k.offset >= j.To {
+			delete(c.calls, id)
+		}
+	}
+	clear(c.parts) // no part is open where a step begins
+}
+
+// attemptOf returns the number of an attempt and why there is one.
+func attemptOf(e *tapedeck.Event) []byte {
+	members := map[string]json.RawMessage{}
+	for _, name := range [...]string{"attempt", "reason"} {
+		if v := jsonobj.Member(e.Data, name); v != nil {
+			members[name] = v
+		}
+	}
+	return jsonobj.AppendMembers(nil, members)
 }
 
 func (c *encoder) endStep() {
@@ -83,6 +121,7 @@ func (c *encoder) endStep() {
 
 // add gathers the chunks of an event of the run.
 func (c *encoder) add(e *tapedeck.Event) {
+	c.at = e.Offset
 	switch {
 	case e.Type == tapedeck.RunStarted && !c.begun:
 		c.begun, c.begin = true, e.Offset
@@ -104,6 +143,8 @@ func (c *encoder) add(e *tapedeck.Event) {
 		c.message(e)
 	case tapedeck.PermissionRequested, tapedeck.PermissionAnswered:
 		c.permission(e)
+	case tapedeck.AttemptSuperseded:
+		c.again(e)
 	default:
 		c.other(e)
 	}

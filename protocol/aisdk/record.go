@@ -23,6 +23,7 @@ type recorder struct {
 	count     int               // of the ids that it made
 	parts     map[string]string // by kind and id of the open parts: the id in the log; the chunks use an id again in each step
 	calls     map[string]*call
+	step      []string // the calls that began in this step
 	approvals []payload.Interrupt
 	events    []tapedeck.Event
 }
@@ -87,6 +88,9 @@ func (r *recorder) add(raw json.RawMessage) error {
 	switch {
 	case c.Type == chunkStartStep:
 		r.turn++
+		r.step = nil
+	case c.Type == chunkResetStep:
+		r.reset()
 	case strings.HasPrefix(c.Type, "text-"), strings.HasPrefix(c.Type, "reasoning-") && c.Type != chunkReasoningFile:
 		return r.part(&c)
 	case strings.HasPrefix(c.Type, "tool-"):
@@ -108,6 +112,16 @@ func (r *recorder) begin(id string) {
 		r.run = tapedeck.NewID("inv_")
 	}
 	r.put(payload.RunStarted{ThreadID: tapedeck.MainThread, RunID: r.run})
+}
+
+// reset records that the step begins again.
+func (r *recorder) reset() {
+	clear(r.parts)
+	for _, id := range r.step {
+		delete(r.calls, id)
+	}
+	r.step = nil
+	r.putEvent(tapedeck.Event{Type: tapedeck.AttemptSuperseded, Data: json.RawMessage(`{}`)})
 }
 
 // newID returns an id for an item of the run.
@@ -176,6 +190,7 @@ func (r *recorder) tool(c *recorded) error {
 			}
 			k = &call{name: c.ToolName}
 			r.calls[c.ToolCallID] = k
+			r.step = append(r.step, c.ToolCallID)
 			r.put(payload.ToolCallStart{ToolCallID: c.ToolCallID, ToolCallName: c.ToolName})
 		}
 		if c.Type != chunkToolStart {

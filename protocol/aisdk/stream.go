@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
@@ -41,6 +42,40 @@ type stream struct {
 	*encoder
 	out     *sse.Stream
 	session string
+	past    past
+}
+
+// A past says what earlier attempts of the run have done, as of an offset. The stream of
+// a message that is read from its beginning leaves it out.
+type past struct {
+	attempts []tapedeck.Jump
+	to       int64
+}
+
+// has reports whether an event is a part of an earlier attempt, or says that it is one.
+func (p *past) has(e *tapedeck.Event) bool {
+	return e.Offset < p.to && (e.Type == tapedeck.AttemptSuperseded || slices.ContainsFunc(p.attempts, func(j tapedeck.Jump) bool {
+		return j.To <= e.Offset && e.Offset < j.Offset
+	}))
+}
+
+// findPast finds the attempts since an offset.
+func (s *stream) findPast(ctx context.Context, from int64) error {
+	head, err := s.Sessions.Head(ctx, s.session)
+	if err != nil || head.LastJump <= from {
+		return err
+	}
+	t, err := s.Views.Timeline(ctx, s.session, head.Head)
+	if err != nil {
+		return err
+	}
+	s.past.to = head.Head
+	for _, j := range t.Jumps() {
+		if j.Attempt && j.Offset > from && j.Reverts(tapedeck.MainThread) {
+			s.past.attempts = append(s.past.attempts, j)
+		}
+	}
+	return nil
 }
 
 var (
@@ -73,6 +108,9 @@ func (s *stream) follow(r *http.Request, from int64) error {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer context.AfterFunc(s.Stop, cancel)()
+	if err := s.findPast(ctx, from); err != nil {
+		return err
+	}
 	o := tapedeck.FollowOptions{From: from, Idle: sse.Heartbeat / 2, MaxBytes: readBytes}
 	for page, err := range s.Sessions.Follow(ctx, s.session, o) {
 		if err == nil {
@@ -104,7 +142,7 @@ func (s *stream) page(page tapedeck.Page) error {
 		if err != nil {
 			return err
 		}
-		if e.ThreadName() != tapedeck.MainThread || e.Invocation != s.invocation {
+		if e.ThreadName() != tapedeck.MainThread || e.Invocation != s.invocation || s.past.has(&e) {
 			continue
 		}
 		if s.addFrom(&e); s.ended {

@@ -21,7 +21,7 @@ func (c *encoder) tool(e *tapedeck.Event) {
 	case e.Type == tapedeck.ToolCallStart:
 		if name := jsonobj.StringOf(jsonobj.Member(e.Data, "toolCallName")); name != "" {
 			c.content(e.Turn)
-			c.calls[id] = &call{name: name}
+			c.calls[id] = &call{name: name, offset: e.Offset}
 			c.put(chunkToolStart, text("toolCallId", id), text("toolName", name))
 		}
 	case k == nil:
@@ -87,9 +87,12 @@ func (c *encoder) answer(id, answer, failure string) {
 }
 
 // closeCalls gathers an error for each call that nobody answers any more.
-func (c *encoder) closeCalls() {
+func (c *encoder) closeCalls() { c.closeCallsFrom(0) }
+
+// closeCallsFrom is closeCalls for the calls that began at an offset or later.
+func (c *encoder) closeCallsFrom(offset int64) {
 	for _, id := range sortedKeys(c.calls) {
-		if !c.calls[id].answered {
+		if k := c.calls[id]; !k.answered && k.offset >= offset {
 			c.answer(id, "", unanswered)
 		}
 	}

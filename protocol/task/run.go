@@ -39,6 +39,7 @@ type toolCall struct {
 	args    strings.Builder
 	started bool // tool_start was sent
 	at      time.Time
+	offset  int64       // at which it began
 	early   *toolAnswer // the answer that came before the arguments were complete
 }
 
@@ -58,6 +59,7 @@ var folds = map[string]func(*run, *tapedeck.Event) []draft{
 	tapedeck.PermissionAnswered:      (*run).permissionAnswered,
 	tapedeck.PlanUpdated:             (*run).plan,
 	tapedeck.UsageReported:           (*run).usage,
+	tapedeck.AttemptSuperseded:       (*run).again,
 	tapedeck.RunFinished:             (*run).finished,
 	tapedeck.RunError:                (*run).failed,
 }
@@ -171,6 +173,20 @@ func (r *run) thoughtEnd(e *tapedeck.Event) []draft {
 		return nil
 	}
 	return drafts(typeThinking, textData{m.text.String()})
+}
+
+// again forgets what the step has begun that the run repeats. When a step begins, no
+// message is open. A client replaces the parts of a message by the message that follows.
+func (r *run) again(e *tapedeck.Event) []draft {
+	j, _ := e.Jump()
+	r.messages, r.thoughts = nil, nil
+	for id, c := range r.calls {
+		if c.offset >= j.To {
+			delete(r.calls, id)
+		}
+	}
+	r.turn.text, r.turn.tools = "", nil
+	return nil
 }
 
 // add adds v to list under an id.

@@ -21,7 +21,7 @@ func (r *run) callStart(e *tapedeck.Event) []draft {
 
 // call adds a call of a tool.
 func (r *run) call(id, name string, e *tapedeck.Event) *toolCall {
-	c := &toolCall{name: name, at: e.Time}
+	c := &toolCall{name: name, at: e.Time, offset: e.Offset}
 	add(&r.calls, id, c)
 	r.turn.tools = append(r.turn.tools, name)
 	r.usesTodoTool = r.usesTodoTool || name == todoTool

@@ -111,6 +111,8 @@ func (r *replayEncoder) forget(thread string) {
 func jumpOf(e *tapedeck.Event) (thread string, ok bool) {
 	switch e.Type {
 	case tapedeck.SessionCleared, tapedeck.SessionRewound, tapedeck.SessionOverwritten:
+	case tapedeck.AttemptSuperseded:
+		return e.ThreadName(), true
 	default:
 		return "", false
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/tapedeck/tapedeck/runner/llm/chat"
 )
 
-// An answer is the answer of the model to one request: thoughts, a message, and tool
-// calls, which are part of the message. If the request fails or is cancelled, open
+// An answer is one attempt of the model to answer a request: thoughts, a message, and
+// tool calls, which are part of the message. If the request fails or is cancelled, open
 // parts stay open, because the model did not end them.
 type answer struct {
 	run      *run
@@ -50,7 +50,17 @@ func (a *answer) add(d chat.Delta) error {
 }
 
 // messageID returns the id of the message of this answer.
-func (a *answer) messageID() string { return fmt.Sprintf("%s.m%d", a.run.in.ID, a.run.turn) }
+func (a *answer) messageID() string { return a.id("m") }
+
+// id returns an id of this answer. Each attempt has its own, so that a client which has
+// seen several does not mix them.
+func (a *answer) id(prefix string) string {
+	id := fmt.Sprintf("%s.%s%d", a.run.in.ID, prefix, a.run.turn)
+	if a.run.attempt > 1 {
+		id += fmt.Sprintf("-%d", a.run.attempt)
+	}
+	return id
+}
 
 func (a *answer) think(text string) error {
 	if a.thought == "" {
@@ -58,7 +68,7 @@ func (a *answer) think(text string) error {
 			return err
 		}
 		a.thoughts++
-		a.thought = fmt.Sprintf("%s.r%d.%d", a.run.in.ID, a.run.turn, a.thoughts)
+		a.thought = fmt.Sprintf("%s.%d", a.id("r"), a.thoughts)
 		if err := a.emit(
 			payload.ReasoningStart{MessageID: a.thought},
 			payload.ReasoningMessageStart{MessageID: a.thought, Role: payload.RoleReasoning},

@@ -42,7 +42,7 @@ type Options struct {
 	Prices     map[string]Price           // the prices, by name of the model
 	HTTPClient *http.Client               // nil for a client that follows no redirects
 	MaxTurns   int                        // limit of model calls in a run; 0 for 50
-	Retries    int                        // retries of a model call before its answer begins; 0 for 4, below 0 for no retries
+	Retries    int                        // retries of a model call after a temporary error; 0 for 4, below 0 for no retries
 
 	Tools   []tool.Tool  // additional tools
 	Servers []mcp.Server // servers with additional tools; each run connects to them again

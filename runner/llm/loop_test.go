@@ -52,6 +52,9 @@ func summary(events []tapedeck.Event, err error) string {
 			lines = append(lines, fmt.Sprintf("%s %s: %s", verb, names[d.ToolCallID], result))
 		case tapedeck.PlanUpdated:
 			lines = append(lines, "planned")
+		case tapedeck.AttemptSuperseded:
+			lines = append(lines, "began "+text, "again")
+			text = ""
 		}
 	}
 	if text != "" {
@@ -128,7 +131,10 @@ func TestRuns(t *testing.T) {
 		{"busy twice", "[error 429]", "", nil, hello},
 		{"broken", "[error 500]", "", nil, "error the model's provider answered 500: the script says 500"},
 		{"not repeated", "[error 503]", "", func(o *llm.Options) { o.Retries = -1 }, "error the model's provider answered 503: the script says 503"},
-		{"cut", "[cut]", "", nil, "began Hello! This is \nerror the model's answer broke off in the middle"},
+		{"cut", "[cut]", "", func(o *llm.Options) { o.Retries = -1 }, "began Hello! This is \nerror the model's answer broke off in the middle"},
+		{"cut each time", "[cut]", "", func(o *llm.Options) { o.Retries = 1 }, "began Hello! This is \nagain\nbegan Hello! This is \nerror the model's answer broke off in the middle"},
+		{"cut once", "[cut once]", "", nil, "began Hello! This is \nagain\n" + hello},
+		{"cut before a call", `[cut once] [tool nope {}]`, "", nil, "began Now I \nagain\nsaid Now I call nope.\nfailed nope: There is no tool nope. There are: todo_write.\nsaid Done after 1 tool results."},
 		{"a plan", `[tool todo_write {"todos":[{"content":"a","status":"pending"}]}]`, "", nil, "said Now I call todo_write.\nplanned\nanswered todo_write: The list is stored: 1 to do, 0 done.\nsaid Done after 1 tool results."},
 		{"no such tool", `[tool nope {}]`, "", nil, "said Now I call nope.\nfailed nope: There is no tool nope. There are: todo_write.\nsaid Done after 1 tool results."},
 		{"without a folder", `[tool read_file {"path":"x"}]`, "", nil, "said Now I call read_file.\nfailed read_file: There is no tool read_file. There are: todo_write.\nsaid Done after 1 tool results."},

@@ -2,8 +2,10 @@ package llm
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/jsonobj"
 	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/runner/llm/chat"
 )
@@ -18,13 +20,21 @@ type run struct {
 	memory  *memory
 	toolbox toolbox
 	turn    int
+
+	asking  bool             // the model is answering
+	heard   []tapedeck.Event // its answer so far, which the memory gets when it is complete
+	attempt int              // the number of the attempt at the answer
 }
 
 // emit yields an event and adds it to the memory.
 func (s *run) emit(p payload.Payload) error {
 	e := payload.NewEvent(p)
 	e.Turn = s.turn
-	s.memory.add(e)
+	if s.asking {
+		s.heard = append(s.heard, e)
+	} else {
+		s.memory.add(e)
+	}
 	return s.yield(e)
 }
 
@@ -42,6 +52,9 @@ func (s *run) started(d payload.AgentStarted) error {
 
 func (s *run) loop() error {
 	for s.turn = 1; s.turn <= s.config.MaxTurns; s.turn++ {
+		if err := s.proceed(); err != nil {
+			return err
+		}
 		if _, err := s.hear(); err != nil {
 			return err
 		}
@@ -61,6 +74,14 @@ func (s *run) loop() error {
 		}
 	}
 	return tapedeck.Errorf(tapedeck.Limited, "the agent has called its model %d times and has not finished", s.config.MaxTurns)
+}
+
+// proceed waits until the run may call the model.
+func (s *run) proceed() error {
+	if s.in.Proceed == nil {
+		return nil
+	}
+	return s.in.Proceed(s.ctx)
 }
 
 // hear adds what users have sent to the run meanwhile. It reports whether there was
@@ -84,15 +105,30 @@ func (s *run) ask() ([]*call, error) {
 		Functions: s.toolbox.functions(), Parameters: s.runner.options.Parameters,
 	}
 	a := &answer{run: s, byIndex: map[int]*call{}}
+	s.asking, s.heard, s.attempt = true, nil, 1
 	for d, err := range s.runner.client.Stream(s.ctx, r) {
+		if err == nil && d.Kind == chat.Again {
+			a, err = s.again(d.Text)
+		} else if err == nil {
+			err = a.add(d)
+		}
 		if err != nil {
 			return nil, err
 		}
-		if err := a.add(d); err != nil {
-			return nil, err
-		}
+	}
+	s.asking = false
+	for _, e := range s.heard {
+		s.memory.add(e)
 	}
 	return a.calls, a.stopError()
+}
+
+// again begins the answer again: its earlier attempt does not count any more.
+func (s *run) again(why string) (*answer, error) {
+	s.heard = nil
+	s.attempt++
+	e := tapedeck.Event{Type: tapedeck.AttemptSuperseded, Turn: s.turn, Data: jsonobj.AppendMembers(nil, map[string]json.RawMessage{"reason": jsonobj.AppendJSON(nil, why)})}
+	return &answer{run: s, byIndex: map[int]*call{}}, s.yield(e)
 }
 
 // report yields the usage of a model call.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -126,6 +127,7 @@ func TestContinueAfterCancel(t *testing.T) {
 func TestContinueHalfAnAnswer(t *testing.T) {
 	inStudio(t, func(s *studio) {
 		s.start("[cut]")
+		time.Sleep(time.Minute) // until the last attempt has broken off, too
 		s.start("next")
 		s.expect("user: [cut]", "assistant: Hello! This is ", "user: next")
 	})

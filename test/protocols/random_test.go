@@ -27,14 +27,16 @@ type opened struct {
 // A scribe writes random runs as an external program does.
 type scribe struct {
 	*rand.Rand
-	lines  []string // the events
-	inv    string
-	open   []opened
-	names  map[string]bool // of what is open
-	said   map[string]bool // the texts that have begun
-	again  bool            // a text was opened again
-	places []int64         // offsets at which no call is open
-	left   bool            // a run has failed and left something open
+	lines   []string // the events
+	inv     string
+	open    []opened
+	names   map[string]bool // of what is open
+	said    map[string]bool // the texts that have begun
+	again   bool            // a text was opened again
+	retried bool            // a run has repeated a step
+	places  []int64         // offsets at which no call is open
+	left    bool            // a run has failed and left something open
+	stepAt  int             // the number of lines at which an attempt can begin; 0 for none
 }
 
 func (s *scribe) add(typ, format string, args ...any) {
@@ -50,6 +52,7 @@ func (s *scribe) run(n int) {
 	s.inv, s.open, s.names = fmt.Sprint("run", n), nil, map[string]bool{}
 	s.add("message.added", `{"message":{"id":"u%d","role":"user","content":"question %d"}}`, n, n)
 	s.add("RUN_STARTED", `{"threadId":"t","runId":%q}`, s.inv)
+	s.stepAt = len(s.lines)
 	s.places = s.places[:len(s.places)-1] // a question without a run is no task of A2A
 	for step := range s.IntN(20) {
 		s.step(n, step)
@@ -92,7 +95,15 @@ func (s *scribe) begin(name string, end func()) bool {
 func (s *scribe) step(n, step int) {
 	id := fmt.Sprintf("%d.%d", n, s.IntN(2))
 	unique := fmt.Sprintf("%d.%d.", n, step)
-	switch s.IntN(8) {
+	if len(s.open) == 0 && s.IntN(2) == 0 {
+		s.stepAt = len(s.lines)
+	}
+	switch s.IntN(9) {
+	case 8:
+		if s.stepAt < len(s.lines) {
+			s.add("attempt.superseded", `{"fromOffset":%d,"reason":"it broke off"}`, s.stepAt+1)
+			s.open, s.names, s.retried = nil, map[string]bool{}, true
+		}
 	case 0, 1, 2:
 		if s.begin("m"+id, func() { s.add("TEXT_MESSAGE_END", `{"messageId":"m%s"}`, id) }) {
 			s.again = s.again || s.said[id]
@@ -159,6 +170,9 @@ func randomRun(t *testing.T, seed uint64) {
 	w.followAll()
 	w.write(s.lines[cut:])
 	w.again()
+	if s.retried { // the task protocol does not say so
+		w.reloadPages()
+	}
 	w.awaitSame(nil)
 
 	to := s.places[s.IntN(len(s.places))]
@@ -203,7 +217,7 @@ func newWorldInMemory(t *testing.T, s *scribe) *world {
 		if r.reload != nil { // otherwise it begins with the newest run
 			r.reload()
 		}
-		if r.parts && (s.again || s.left) {
+		if r.parts && (s.again || s.left || s.retried) {
 			r.without = append(r.without, payload.RoleAssistant, payload.RoleReasoning)
 		}
 	}

@@ -47,9 +47,11 @@ func (t *taskReader) follow(ctx context.Context, base string) error {
 	events := base + "/sse/api/v1/sessions/" + session + "/events"
 	t.mu.Lock()
 	fresh := t.fresh
+	t.fresh = false // it may be loaded again while it reads the history
 	t.mu.Unlock()
 	if fresh {
 		if err := t.history(ctx, events+"/history?thread="+thread); err != nil {
+			t.change(func() { t.fresh = true })
 			return err
 		}
 	}
@@ -70,7 +72,7 @@ func (t *taskReader) history(ctx context.Context, target string) error {
 		return err
 	}
 	t.change(func() {
-		t.fresh, t.partial = false, nil
+		t.partial = nil
 		t.reset()
 	})
 	for _, raw := range h.Events {

@@ -2,7 +2,7 @@
 // and the decision of a person.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { onPage, position, until } from "./lab.mjs";
+import { faults, onPage, until } from "./lab.mjs";
 
 const triage = readFileSync(new URL("../../cmd/tapedeck/demo_triage.bpmn", import.meta.url), "utf8");
 const args = ["--demo"];
@@ -42,6 +42,33 @@ const isState = (page, element, want) =>
 const facts = "A crafted length field overflows a buffer in the parser. The score is 8.1.";
 const impact = '{"severity":8,"systems":["gateway","billing"]}';
 const remedy = "Version 4.2.1 has the patch; a restart is enough.";
+
+const attack = "<img src=x onerror=pwned=1><script>pwned=2</script>";
+const escaped = attack.replaceAll("<", "&lt;");
+const hostile = `<?xml version="1.0" encoding="UTF-8"?>
+<bpmn:definitions xmlns:bpmn="http://www.omg.org/spec/BPMN/20100524/MODEL" xmlns:bpmndi="http://www.omg.org/spec/BPMN/20100524/DI" xmlns:dc="http://www.omg.org/spec/DD/20100524/DC" id="D" targetNamespace="x">
+  <bpmn:process id="P" name="${escaped}" isExecutable="true">
+    <bpmn:startEvent id="S" name="${escaped}"/>
+    <bpmn:subProcess id="Sub" name="${escaped}">
+      <bpmn:startEvent id="S2"/>
+      <bpmn:userTask id="T" name="${escaped}"><bpmn:documentation>${escaped}</bpmn:documentation></bpmn:userTask>
+      <bpmn:sequenceFlow id="F2" name="${escaped}" sourceRef="S2" targetRef="T"/>
+    </bpmn:subProcess>
+    <bpmn:sequenceFlow id="F" name="${escaped}" sourceRef="S" targetRef="Sub"/>
+  </bpmn:process>
+  <bpmndi:BPMNDiagram id="D1"><bpmndi:BPMNPlane id="P1" bpmnElement="P">
+    <bpmndi:BPMNShape id="S_d" bpmnElement="S"><dc:Bounds x="10" y="10" width="36" height="36"/></bpmndi:BPMNShape>
+    <bpmndi:BPMNShape id="Sub_d" bpmnElement="Sub" isExpanded="false"><dc:Bounds x="100" y="0" width="100" height="80"/></bpmndi:BPMNShape>
+  </bpmndi:BPMNPlane></bpmndi:BPMNDiagram>
+  <bpmndi:BPMNDiagram id="D2"><bpmndi:BPMNPlane id="P2" bpmnElement="Sub">
+    <bpmndi:BPMNShape id="S2_d" bpmnElement="S2"><dc:Bounds x="10" y="10" width="36" height="36"/></bpmndi:BPMNShape>
+    <bpmndi:BPMNShape id="T_d" bpmnElement="T"><dc:Bounds x="100" y="0" width="100" height="80"/></bpmndi:BPMNShape>
+  </bpmndi:BPMNPlane></bpmndi:BPMNDiagram>
+</bpmn:definitions>`;
+
+/** Chooses a file on the start page. */
+const choose = (page, name, text) =>
+  page.locator("input[type=file]").setInputFiles({ name, mimeType: "application/xml", buffer: Buffer.from(text) });
 
 const long = "word ".repeat(60).trim();
 
@@ -187,9 +214,8 @@ export const checks = {
             new MutationObserver(() => globalThis.shown.push(e.getAttribute("class"))).observe(e, { attributes: true });
           });
         await page.getByRole("button", { name: "Replay this task" }).click();
-        await until(async () => (await position(page)).at === workflow.activations.at(-1).offset + 3, "it has played");
-        const shown = await page.evaluate(() => globalThis.shown.join("\n"));
-        assert.match(shown, /state-active[\s\S]*state-completed/);
+        const shown = () => page.evaluate(() => globalThis.shown.join("\n"));
+        await until(async () => /state-active[\s\S]*state-completed/.test(await shown()), "it plays", shown);
       },
       { args },
     ),
@@ -235,6 +261,223 @@ export const checks = {
         await talk(page, "thread_Impact").getByText(impact, { exact: true }).waitFor();
         const { events } = await server.call("GET", "/sessions/w/events?type=RUN_STARTED&thread=thread_Impact");
         assert.equal(new Set(events.map((e) => e.invocation)).size, 2);
+      },
+      { args },
+    ),
+
+  "workflow: the list has every element, and is used with the keyboard only": () =>
+    onPage(
+      "/s/w?view=workflow",
+      run,
+      async (page) => {
+        await line(page, /Collect the facts/).waitFor();
+        await page.getByRole("button", { name: "Clear execution" }).focus();
+        const lines = await page.getByRole("region", { name: "Tasks" }).getByRole("button").allInnerTexts();
+        assert.equal(lines.length, 9, lines.join("\n"));
+        await until(async () => {
+          await page.keyboard.press("Tab");
+          return line(page, /Reported/).evaluate((e) => e === document.activeElement);
+        }, "Tab reaches the first line");
+        await page.keyboard.press("ArrowDown");
+        await page.keyboard.press("ArrowDown");
+        await page.keyboard.press("Enter");
+        await panel(page, "Assess the impact").waitFor();
+        assert.equal(await line(page, /Assess the impact/).getAttribute("aria-pressed"), "true");
+        await page.keyboard.press("End");
+        await page.keyboard.press("ArrowUp");
+        assert.match(await page.evaluate(() => document.activeElement.innerText), /Settled/);
+        const name = await line(page, /Assess the impact/).innerText();
+        assert.match(name, /Done/);
+        assert.match(await line(page, /Assess the impact/).textContent(), /2 messages, 1 tool call/);
+      },
+      { args },
+    ),
+
+  "workflow: a phone shows the list first, and a task over it": () =>
+    onPage(
+      "/s/w?view=workflow",
+      run,
+      async (page) => {
+        await line(page, /Decide what to do/).waitFor();
+        const top = async (l) => (await l.boundingBox()).y;
+        await diagram(page).waitFor({ state: "attached" });
+        assert.ok((await top(line(page, /Reported/))) < (await top(diagram(page))), "the diagram is above the list");
+        await line(page, /Decide what to do/).click();
+        const box = await panel(page, "Decide what to do").boundingBox();
+        assert.ok(box.x >= 0 && box.width >= 380 && box.x + box.width <= 391, JSON.stringify(box));
+        const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+        assert.ok(wide <= 0, `the page is ${wide} pixels too wide`);
+        await panel(page, "Decide what to do").getByLabel("What shall be done?").selectOption("accept");
+        await panel(page, "Decide what to do").getByRole("button", { name: "Submit" }).click();
+        await page.getByText("Accept the risk").last().waitFor();
+        await page.getByRole("button", { name: "Close the panel" }).click();
+        await line(page, /Settled.*Done|Done.*Settled/).waitFor();
+        await page.getByRole("button", { name: "Variables" }).click();
+        await page.getByRole("group", { name: "Value of decision" }).getByText("accept").waitFor();
+      },
+      { args, viewport: { width: 390, height: 844 } },
+    ),
+
+  "workflow: axe finds no fault on its pages, light and dark": async () => {
+    for (const colorScheme of ["light", "dark"])
+      await onPage(
+        "/s/w?view=workflow",
+        run,
+        async (page, server, v) => {
+          v.expected.push(/status of 400/, /failed to import <bpmn:SequenceFlow/);
+          await isState(page, "Decide", "waiting");
+          assert.deepEqual(await faults(page), []);
+          await line(page, /Decide what to do/).click();
+          await panel(page, "Decide what to do").getByLabel("What shall be done?").waitFor();
+          assert.deepEqual(await faults(page), []);
+          await bubble(page, "Collect the facts").click();
+          await talk(page, "thread_Collect").getByText(facts, { exact: true }).waitFor();
+          assert.deepEqual(await faults(page), []);
+          await page.goto(`${server.url}/workflows`);
+          await choose(page, "broken.bpmn", triage.replace('targetRef="Split"', 'targetRef="Nowhere"'));
+          await page.getByRole("alert", { name: "This diagram cannot run" }).waitFor();
+          assert.deepEqual(await faults(page), []);
+          await choose(page, "triage.bpmn", triage);
+          await page.getByLabel("Which vulnerability?").waitFor();
+          assert.deepEqual(await faults(page), []);
+        },
+        { args, colorScheme, bypassCSP: true },
+      );
+  },
+
+  "workflows: a file is checked, drawn, started with its variables and agents, and stored": () =>
+    onPage(
+      "/workflows",
+      () => undefined,
+      async (page, server) => {
+        await page.getByText("Choose a workflow").waitFor();
+        const open = triage.replace('name="demo_triage" output="facts"', 'output="facts"');
+        await choose(
+          page,
+          "my triage.bpmn",
+          open.replace("<tapedeck:agent output", '<tapedeck:agent name="nobody" output'),
+        );
+        await page.getByRole("heading", { name: "Triage of a vulnerability" }).waitFor();
+        await diagram(page).waitFor();
+        const needs = page.getByRole("region", { name: "A run still needs" });
+        await needs.getByText(/nobody/).waitFor();
+        assert.ok(await page.getByRole("button", { name: "Start" }).isDisabled());
+        await page.getByLabel("Collect the facts").selectOption("demo_triage");
+        await needs.waitFor({ state: "detached" });
+        await page.getByLabel("Which vulnerability?").fill("CVE-42");
+        await page.getByLabel("Keep it on the server as").fill("triage-2");
+        await page.getByRole("button", { name: "Store" }).click();
+        await page.getByRole("navigation", { name: "Stored workflows" }).getByText("triage-2").waitFor();
+        await page.getByText("Stored as triage-2", { exact: false }).waitFor();
+        await page.getByLabel("Collect the facts").selectOption("demo_triage");
+        await page.getByLabel("Which vulnerability?").fill("CVE-42");
+        await page.getByText("More: title, other variables").click();
+        await page.getByLabel("Other variables").fill('{"urgent": true}');
+        await page.getByRole("button", { name: "Start" }).click();
+        await page.waitForURL(/\/s\/.*view=workflow/);
+        await bubble(page, "Collect the facts").waitFor();
+        const id = new URL(page.url()).pathname.split("/").at(-1);
+        const { workflow } = await server.call("GET", `/sessions/${id}/workflow`);
+        assert.equal(workflow.variables.cve, "CVE-42");
+        assert.equal(workflow.variables.urgent, true);
+        assert.deepEqual(workflow.agents, { Collect: "demo_triage" });
+        await page.goto(server.url);
+        const row = page.locator(`[data-session="${id}"]`);
+        await row.getByRole("link").click();
+        await page.waitForURL(/view=workflow/);
+      },
+      { args },
+    ),
+
+  "workflows: a broken file says what is wrong, with element and line, and starts nothing": () =>
+    onPage(
+      "/workflows",
+      () => undefined,
+      async (page, server, v) => {
+        v.expected.push(/status of 400/, /failed to import <bpmn:SequenceFlow/);
+        await choose(page, "broken.bpmn", triage.replace('targetRef="Split"', 'targetRef="Nowhere"'));
+        const wrong = page.getByRole("alert", { name: "This diagram cannot run" });
+        const at = triage.split("\n").findIndex((l) => l.includes('targetRef="Split"')) + 1;
+        await wrong.getByText(`Line ${at}, Flow_split:`).waitFor();
+        await wrong.getByText(/targetRef of the flow is Nowhere/).waitFor();
+        await wrong.getByText('<bpmn:sequenceFlow id="Flow_split"').waitFor();
+        assert.equal(await page.getByRole("button", { name: "Start" }).count(), 0);
+        await choose(page, "no.bpmn", "hello");
+        await wrong.getByText(/Line 1|The file/).waitFor();
+        await choose(page, "bomb.bpmn", '<!DOCTYPE x [<!ENTITY a "b">]><definitions/>');
+        await wrong
+          .getByText(/DOCTYPE/)
+          .first()
+          .waitFor();
+        await choose(page, "big.bpmn", " ".repeat(9 * 1024 * 1024));
+        await page.getByText("Big.bpmn has 9 MiB; a diagram has at most 8").waitFor();
+        const { sessions } = await server.call("GET", "/sessions");
+        assert.equal(sessions.filter((s) => s.agent === "workflow" && s.id !== "demo_triage").length, 0);
+      },
+      { args },
+    ),
+
+  "workflows: versions of a stored diagram are chosen, and all are deleted after a question": () =>
+    onPage(
+      "/workflows",
+      async (server) => {
+        await server.call("PUT", "/workflows/v", { bpmn: triage });
+        await server.call("PUT", "/workflows/v", {
+          bpmn: triage.replace("Triage of a vulnerability", "Triage, second"),
+        });
+      },
+      async (page) => {
+        const stored = page.getByRole("navigation", { name: "Stored workflows" });
+        await stored.getByText("Triage, second").click();
+        await page.getByRole("heading", { name: "Triage, second" }).waitFor();
+        await page.getByLabel("Version").selectOption({ index: 1 });
+        await page.getByRole("heading", { name: "Triage of a vulnerability" }).waitFor();
+        await page.getByRole("button", { name: "Delete" }).click();
+        await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+        await stored.getByText("Triage, second").waitFor({ state: "detached" });
+      },
+      { args },
+    ),
+
+  "workflow: hostile names, documentation and variables run nothing": () =>
+    onPage(
+      "/s/w?view=workflow",
+      (server) => server.session({ id: "w", title: "Hostile", agent: "workflow" }),
+      async (page, server) => {
+        await page.getByText("No workflow at this moment").waitFor();
+        await start(server, { session: "w", bpmn: hostile, variables: { evil: attack, "<b>bold</b>": attack } });
+        await isState(page, "Sub", "active");
+        await line(page, /img.*Waiting|Waiting.*img/).click(); // its plane has a way back, with the names
+        await isState(page, "T", "waiting");
+        const task = page.getByRole("complementary");
+        await until(async () => (await task.getByText(attack, { exact: true }).count()) > 1, "name and documentation");
+        await diagram(page).locator(".bjs-breadcrumbs").getByText(attack).first().waitFor();
+        await page.getByRole("tab", { name: /Variables/ }).click();
+        await page.getByRole("group", { name: "Value of evil" }).getByText(attack).waitFor();
+        assert.equal(await page.evaluate(() => globalThis.pwned), undefined);
+        assert.equal(await page.locator("main img, main script, main iframe").count(), 0);
+      },
+      { args },
+    ),
+
+  "workflow: a diagram without a drawing says so and leaves the list": () =>
+    onPage(
+      "/s/w?view=workflow",
+      async (server) => {
+        await server.session({ id: "w", title: "Plain", agent: "workflow" });
+        await start(server, {
+          session: "w",
+          bpmn: triage.replace(/<bpmndi:BPMNDiagram[\s\S]*<\/bpmndi:BPMNDiagram>/, ""),
+        });
+        await decides(server);
+      },
+      async (page) => {
+        await page.getByText("This diagram cannot be drawn").waitFor();
+        await line(page, /Collect the facts/).click();
+        await talk(page, "thread_Collect").getByText(facts, { exact: true }).waitFor();
+        await line(page, /Decide what to do/).click();
+        await panel(page, "Decide what to do").getByRole("button", { name: "Submit" }).click();
+        await page.getByText("It reached its end.").waitFor();
       },
       { args },
     ),

@@ -19,6 +19,7 @@ type Options struct {
 	Events  int     // number of events, at least 1
 	Threads int     // number of parallel conversations, at least 1
 	Jumps   float64 // rewinds, overwrites and clears
+	Retries float64 // steps that a run repeats
 	Near    int64   // distance of most jumps; 0 for any
 	Undos   float64 // share of jumps that go to the newest jump, that is, undo it
 	Repeats float64 // ids that are used again, soon or long after their first use
@@ -37,19 +38,20 @@ func Varied(seed uint64) Options {
 	case 0:
 		o.Other = .3
 	case 1:
-		o.Jumps = .05
+		o.Jumps, o.Retries = .05, .05
 	case 2:
 		o.Wild = .5
 	case 3:
+		o.Retries = .1
 		o.Repeats, o.Restate = .1, .1
 	case 4:
-		o.Erased, o.Jumps = .2, .03
+		o.Erased, o.Jumps, o.Retries = .2, .03, .03
 	case 5:
-		o.Wild, o.Jumps, o.Repeats, o.Restate = .2, .03, .05, .03
+		o.Wild, o.Jumps, o.Repeats, o.Restate, o.Retries = .2, .03, .05, .03, .05
 	case 6:
 		o.Wild = 1
 	case 7:
-		o.Events, o.Restate, o.Repeats, o.Jumps, o.Near, o.Other = 1_500, .01, .02, .002, 300, .002
+		o.Events, o.Restate, o.Repeats, o.Jumps, o.Near, o.Other, o.Retries = 1_500, .01, .02, .002, 300, .002, .01
 	}
 	return o
 }
@@ -92,10 +94,11 @@ type writer struct {
 
 // A lane is the state of one thread: its open run and its next steps.
 type lane struct {
-	name string
-	run  string
-	next []draft
-	said []string // whole messages, for a MESSAGES_SNAPSHOT
+	name  string
+	run   string
+	began int64 // offset of the newest RUN_STARTED
+	next  []draft
+	said  []string // whole messages, for a MESSAGES_SNAPSHOT
 }
 
 type draft struct{ typ, data string }
@@ -132,6 +135,8 @@ func (w *writer) step() {
 	switch {
 	case w.chance(w.o.Jumps):
 		w.jump(l)
+	case w.o.Retries > 0 && w.chance(w.o.Retries):
+		w.retry(l)
 	case w.chance(w.o.Wild):
 		w.wild(l)
 	case w.o.Other > 0 && w.chance(w.o.Other):
@@ -143,6 +148,9 @@ func (w *writer) step() {
 	case len(l.next) > 0:
 		d := l.next[0]
 		l.next = l.next[1:]
+		if d.typ == tapedeck.RunStarted {
+			l.began = int64(len(w.events))
+		}
 		w.add(l, d.typ, "%s", d.data)
 		if d.typ == tapedeck.RunFinished || d.typ == tapedeck.RunError {
 			l.run = ""
@@ -207,6 +215,24 @@ func (w *writer) jump(l *lane) {
 		if w.chance(.9) { // otherwise its agent continues, as an outside one may
 			t.run, t.next = "", nil
 		}
+	}
+}
+
+// retry makes the run of a lane repeat what it has done from some offset on.
+func (w *writer) retry(l *lane) {
+	head := int64(len(w.events))
+	if l.run == "" || head-l.began < 2 {
+		return
+	}
+	from := max(l.began+1, head-w.Int64N(min(20, head-l.began)))
+	data := fmt.Sprintf(`"fromOffset":%d,"attempt":%d,"reason":"reason %d"`, from, 2+w.IntN(3), head)
+	if w.lastJump > 0 {
+		data += fmt.Sprintf(`,"previous":%d`, w.lastJump)
+	}
+	w.lastJump = head
+	w.add(l, tapedeck.AttemptSuperseded, `{%s}`, data)
+	if w.chance(.8) { // otherwise the new attempt continues what the old one began
+		l.next = nil
 	}
 }
 

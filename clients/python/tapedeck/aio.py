@@ -376,6 +376,10 @@ class AsyncRun:
         """As :meth:`tapedeck.Run.next_turn`."""
         await self._do(self.sync.next_turn)
 
+    async def attempt(self, reason: str = "") -> None:
+        """As :meth:`tapedeck.Run.attempt`."""
+        await self._do(self.sync.attempt, reason)
+
     async def custom(self, name: str, value: Any) -> None:
         """As :meth:`tapedeck.Run.custom`."""
         await self._do(self.sync.custom, name, value)

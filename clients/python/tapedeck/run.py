@@ -190,6 +190,15 @@ class Run:
             self._turn += 1
             self._message = ""
 
+    def attempt(self, reason: str = "") -> None:
+        """Repeats the step: what follows replaces what the agent has said and called since the newest
+        result of a tool, or since the beginning of the run. The log keeps both."""
+        with self.lock:
+            self._check()
+            self._open.clear()
+            self._message = ""
+            self._put("attempt.superseded", {"reason": clean(reason)} if reason else {})
+
     def tool(self, name: str, arguments: Any = None, *, id: str | None = None) -> ToolCall:
         """Calls a tool: a context manager that ends with the result. ``arguments`` are any JSON."""
         return ToolCall(self, name, arguments, id or new_id("call_"))

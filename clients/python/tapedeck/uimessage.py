@@ -15,6 +15,7 @@ class Recorder:
 
     def __init__(self, run: Run) -> None:
         self._run = run
+        self._before: set[str] = set()  # the tools of earlier steps
         self._tools: dict[str, str] = {}  # id to "begun", "sent" (some arguments have arrived) or "ended"
         self._ended: tuple[str, str] | None = None
 
@@ -50,7 +51,12 @@ class Recorder:
         self._run.custom("ai-sdk." + kind, value)
 
     def _start_step(self, _: dict[str, Any]) -> None:
+        self._before = set(self._tools)
         self._run.next_turn()
+
+    def _reset_step(self, _: dict[str, Any]) -> None:
+        self._tools = {id: state for id, state in self._tools.items() if id in self._before}
+        self._run.attempt()
 
     def _text_delta(self, c: dict[str, Any]) -> None:
         self._run.stream("text", "=" + c["id"], c["delta"])
@@ -113,7 +119,7 @@ class Recorder:
 
 # The types that become events of their own, with the strings that each must have.
 _KNOWN: dict[str, tuple[str, ...]] = {
-    "start-step": (), "finish": (), "abort": (), "error": ("errorText",),
+    "start-step": (), "reset-step": (), "finish": (), "abort": (), "error": ("errorText",),
     "text-delta": ("id", "delta"), "text-end": ("id",), "reasoning-delta": ("id", "delta"), "reasoning-end": ("id",),
     "tool-input-start": ("toolCallId", "toolName"), "tool-input-delta": ("toolCallId", "inputTextDelta"),
     "tool-input-available": ("toolCallId", "toolName"), "tool-input-error": ("toolCallId", "toolName", "errorText"),

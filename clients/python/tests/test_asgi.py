@@ -17,6 +17,8 @@ CHUNKS = [
     {"type": "tool-input-delta", "toolCallId": "c1", "inputTextDelta": '{"q":1}'},
     {"type": "tool-input-available", "toolCallId": "c1", "toolName": "search", "input": {"q": 1}},
     {"type": "tool-output-available", "toolCallId": "c1", "output": {"hits": 2}}, {"type": "finish-step"}, {"type": "start-step"},
+    {"type": "text-delta", "id": "0", "delta": "wrong"}, {"type": "tool-input-start", "toolCallId": "c2", "toolName": "wrong"},
+    {"type": "reset-step"},
     {"type": "text-start", "id": "0"}, {"type": "text-delta", "id": "0", "delta": "Hel"}, {"type": "text-delta", "id": "0", "delta": "lo"},
     {"type": "text-end", "id": "0"}, {"type": "data-weather", "data": {"c": 3}}, {"type": "data-x", "data": 1, "transient": True},
     {"type": "text-delta", "id": 7}, {"type": "tool-input-delta", "toolCallId": "unknown", "inputTextDelta": "x"},

@@ -51,6 +51,24 @@ class Record(ServerCase):
         self.assertLess(len(deltas), 100)  # deltas are sent in batches
         self.assertEqual({e.actor for e in deltas}, {"agent:planner"})
 
+    def test_a_step_is_repeated(self) -> None:
+        s = self.client.create()
+        with s.run("x") as run:
+            with run.tool("look") as call:
+                call.result("seen")
+            run.text("Hel")
+            run.begin_tool("call_lost", "lost")
+            run.attempt("the model broke off")
+            run.text("Hello")
+            run.attempt()
+            run.text("Hello again")
+        self.assertEqual((run.status, texts(s)), ("complete", ["Hello again"]))
+        snapshot = s.snapshot()
+        self.assertEqual([c["name"] for c in snapshot["tool_calls"]], ["look"])
+        self.assertEqual([r["attempt"] for r in snapshot["runs"][0]["retries"]], [2, 3])
+        self.assertEqual(snapshot["runs"][0]["retries"][0]["reason"], "the model broke off")
+        self.assertEqual(len(list(s.events(type="attempt.superseded"))), 2)
+
     def test_an_exception_fails_the_run(self) -> None:
         s = self.client.create()
         with self.assertRaises(ZeroDivisionError), s.run("x") as run:

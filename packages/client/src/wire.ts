@@ -104,6 +104,22 @@ export type Appended = {
   duplicate?: boolean;
 };
 
+export type AttemptSupersededData = {
+  fromOffset: number;
+  attempt?: number;
+  reason?: string;
+  previous?: number;
+  timestamp?: number;
+  metadata?: JsonObject;
+  rawEvent?: Json;
+};
+
+export interface AttemptSupersededEvent extends Omit<Envelope, "data"> {
+  type: "attempt.superseded";
+  channel: "session";
+  data: AttemptSupersededData;
+}
+
 export type Axis = "time" | "events";
 
 export type BookmarkAddedData = {
@@ -785,7 +801,7 @@ export type Item = {
   duration_ms?: number;
 };
 
-export type KnownEvent = MessageAddedEvent | TextMessageStartEvent | TextMessageContentEvent | TextMessageEndEvent | TextMessageChunkEvent | ReasoningStartEvent | ReasoningMessageStartEvent | ReasoningMessageContentEvent | ReasoningMessageEndEvent | ReasoningMessageChunkEvent | ReasoningEndEvent | ReasoningEncryptedValueEvent | ToolCallStartEvent | ToolCallArgsEvent | ToolCallEndEvent | ToolCallChunkEvent | ToolCallResultEvent | PermissionRequestedEvent | PermissionAnsweredEvent | RunStartedEvent | RunFinishedEvent | RunErrorEvent | StepStartedEvent | StepFinishedEvent | StateSnapshotEvent | StateDeltaEvent | MessagesSnapshotEvent | ActivitySnapshotEvent | ActivityDeltaEvent | SubagentStartedEvent | SubagentFinishedEvent | SubagentErrorEvent | RawEvent | CustomEvent | InstanceStartedEvent | PlanUpdatedEvent | AgentStartedEvent | AgentLinkedEvent | UsageReportedEvent | WorkflowStartedEvent | WorkflowEnteredEvent | WorkflowWaitingEvent | WorkflowCaughtEvent | WorkflowLeftEvent | WorkflowFailedEvent | WorkflowVariablesEvent | WorkflowMessageEvent | WorkflowEndedEvent | TerminalOutputEvent | TerminalInputEvent | TerminalResizeEvent | TerminalExitEvent | PresenceJoinedEvent | PresenceLeftEvent | PresenceMovedEvent | SessionCreatedEvent | SessionRenamedEvent | SessionRewoundEvent | SessionClearedEvent | SessionOverwrittenEvent | SessionForkedEvent | SessionImportedEvent | SessionRedactedEvent | SessionClosedEvent | FeedbackAddedEvent | BookmarkAddedEvent | InputQueuedEvent | InputMovedEvent | InputSteeredEvent | InputStartedEvent | InputWithdrawnEvent;
+export type KnownEvent = MessageAddedEvent | TextMessageStartEvent | TextMessageContentEvent | TextMessageEndEvent | TextMessageChunkEvent | ReasoningStartEvent | ReasoningMessageStartEvent | ReasoningMessageContentEvent | ReasoningMessageEndEvent | ReasoningMessageChunkEvent | ReasoningEndEvent | ReasoningEncryptedValueEvent | ToolCallStartEvent | ToolCallArgsEvent | ToolCallEndEvent | ToolCallChunkEvent | ToolCallResultEvent | PermissionRequestedEvent | PermissionAnsweredEvent | RunStartedEvent | RunFinishedEvent | RunErrorEvent | StepStartedEvent | StepFinishedEvent | StateSnapshotEvent | StateDeltaEvent | MessagesSnapshotEvent | ActivitySnapshotEvent | ActivityDeltaEvent | SubagentStartedEvent | SubagentFinishedEvent | SubagentErrorEvent | RawEvent | CustomEvent | InstanceStartedEvent | PlanUpdatedEvent | AgentStartedEvent | AgentLinkedEvent | UsageReportedEvent | WorkflowStartedEvent | WorkflowEnteredEvent | WorkflowWaitingEvent | WorkflowCaughtEvent | WorkflowLeftEvent | WorkflowFailedEvent | WorkflowVariablesEvent | WorkflowMessageEvent | WorkflowEndedEvent | TerminalOutputEvent | TerminalInputEvent | TerminalResizeEvent | TerminalExitEvent | PresenceJoinedEvent | PresenceLeftEvent | PresenceMovedEvent | SessionCreatedEvent | SessionRenamedEvent | SessionRewoundEvent | SessionClearedEvent | SessionOverwrittenEvent | AttemptSupersededEvent | SessionForkedEvent | SessionImportedEvent | SessionRedactedEvent | SessionClosedEvent | FeedbackAddedEvent | BookmarkAddedEvent | InputQueuedEvent | InputMovedEvent | InputSteeredEvent | InputStartedEvent | InputWithdrawnEvent;
 
 export type LineError = {
   line: number;
@@ -801,7 +817,7 @@ export type Link = {
 
 export type Marker = {
   offset: number;
-  kind: "user" | "tool" | "error" | "cancel" | "permission" | "plan" | "instance" | "workflow" | "rewind" | "overwrite" | "clear" | "fork" | "erase" | "bookmark" | "feedback";
+  kind: "user" | "tool" | "error" | "cancel" | "permission" | "plan" | "instance" | "workflow" | "rewind" | "overwrite" | "clear" | "attempt" | "fork" | "erase" | "bookmark" | "feedback";
   label?: string;
   at: string;
   position_ms: number;
@@ -1391,8 +1407,8 @@ export type ReplayIndex = {
   runs: number;
   forks?: IndexedFork[];
   markers: Marker[];
-  marked: Partial<Record<"user" | "tool" | "error" | "cancel" | "permission" | "plan" | "instance" | "workflow" | "rewind" | "overwrite" | "clear" | "fork" | "erase" | "bookmark" | "feedback", number>>;
-  thinned?: Partial<Record<"user" | "tool" | "error" | "cancel" | "permission" | "plan" | "instance" | "workflow" | "rewind" | "overwrite" | "clear" | "fork" | "erase" | "bookmark" | "feedback", number>>;
+  marked: Partial<Record<"user" | "tool" | "error" | "cancel" | "permission" | "plan" | "instance" | "workflow" | "rewind" | "overwrite" | "clear" | "attempt" | "fork" | "erase" | "bookmark" | "feedback", number>>;
+  thinned?: Partial<Record<"user" | "tool" | "error" | "cancel" | "permission" | "plan" | "instance" | "workflow" | "rewind" | "overwrite" | "clear" | "attempt" | "fork" | "erase" | "bookmark" | "feedback", number>>;
   gaps: Gap[];
   gaps_left_out?: number;
   density: Density;
@@ -1405,6 +1421,13 @@ export type Resume = {
   thread?: string;
   config?: Json;
   actor?: string;
+};
+
+export type Retry = {
+  from: number;
+  to: number;
+  attempt: number;
+  reason?: string;
 };
 
 export type Rewind = {
@@ -1447,6 +1470,7 @@ export type Run = {
   result?: Json;
   interrupts?: Json;
   usage?: Json;
+  retries?: Retry[];
 };
 
 export type RunError = {

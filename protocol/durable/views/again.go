@@ -34,6 +34,55 @@ func (t endedTexts) size() (n int) {
 	return n
 }
 
+// again shows that a run repeats a step, and forgets what the step has begun and ended.
+// What the run had ended before is looked up when it is needed.
+func (m *messages) again(ctx context.Context, e *tapedeck.Event, out [][]byte) ([][]byte, error) {
+	out, err := m.dropReopened(ctx, e, out)
+	if err != nil {
+		return out, err
+	}
+	j, _ := e.Jump()
+	delete(m.runs, e.Invocation)
+	for key, s := range m.open {
+		if s.invocation == e.Invocation && s.begin >= j.To {
+			delete(m.open, key)
+		}
+	}
+	if len(m.open) == 0 {
+		m.bytes = 0
+	}
+	return m.jump(ctx, m.session, e, messageEntities, out)
+}
+
+// dropReopened deletes the messages that the step has ended and then opened again. They are
+// shown, although they are not complete.
+func (m *messages) dropReopened(ctx context.Context, e *tapedeck.Event, out [][]byte) ([][]byte, error) {
+	known, reopened := map[spanKey]bool{}, map[spanKey]bool{} // known: whether it is open
+	err := m.before(ctx, e, func(key spanKey, step spanStep, _ spanData) {
+		open, seen := known[key]
+		if !seen {
+			known[key] = step != spanEnds
+		}
+		if open && step == spanEnds && key.kind != toolSpan {
+			reopened[key] = true
+		}
+	})
+	if err != nil || len(reopened) == 0 {
+		return out, err
+	}
+	after, err := messageEntities(ctx, m.Source, m.session, e.Offset+1)
+	if err != nil {
+		return out, err
+	}
+	stays := byKey(after)
+	for key := range reopened {
+		if _, ok := stays["message/"+key.id]; !ok {
+			out = append(out, encodeChange(e, "delete", "message", key.id, nil))
+		}
+	}
+	return out, nil
+}
+
 // continued gives a message that e begins what it had before, if its run had ended it.
 func (m *messages) continued(ctx context.Context, key spanKey, e *tapedeck.Event, s *span) error {
 	if key.kind == toolSpan || e.Invocation == "" {
@@ -127,9 +176,10 @@ func (m *messages) leftOpen(ctx context.Context, e *tapedeck.Event, out [][]byte
 }
 
 // before calls f for the parts of messages and calls before e in the run of e, the newest
-// first. It looks at maxSpan events at most, so that the result for an event does not depend
+// first, without those that an attempt has superseded. It looks at maxSpan events at most, so that the result for an event does not depend
 // on where a reader begins.
 func (m *messages) before(ctx context.Context, e *tapedeck.Event, f func(spanKey, spanStep, spanData)) error {
+	end := e.Offset // parts from here on are superseded
 	for from := e.Offset; from > 0 && e.Offset-from < maxSpan; {
 		p, err := m.Log.Read(ctx, m.session, tapedeck.Range{From: from, Reverse: true})
 		if err != nil {
@@ -140,8 +190,11 @@ func (m *messages) before(ctx context.Context, e *tapedeck.Event, f func(spanKey
 			if err != nil {
 				return err
 			}
-			if b.Invocation != e.Invocation {
+			if b.Invocation != e.Invocation || r.Offset >= end {
 				continue
+			}
+			if j, ok := b.Jump(); ok && j.Attempt {
+				end = j.To
 			}
 			if b.Type == tapedeck.RunStarted || e.Offset-r.Offset > maxSpan {
 				return nil

@@ -32,6 +32,8 @@ func (a agui) Apply(ctx context.Context, e *tapedeck.Event, out [][]byte) ([][]b
 		return a.runStarted(ctx, e, out)
 	case e.Type == tapedeck.MessageAdded:
 		return a.added(ctx, e, out)
+	case e.Type == tapedeck.AttemptSuperseded:
+		return a.again(ctx, e, out)
 	case !payload.IsAGUI(e.Type):
 		return out, nil
 	}

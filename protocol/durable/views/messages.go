@@ -33,10 +33,11 @@ type spanKey struct {
 
 // A span is a message or tool call that is not finished.
 type span struct {
-	begin int64 // offset of its first event
-	head  spanData
-	body  []byte
-	again bool // its run had ended it before: body begins with what it had then
+	begin      int64 // offset of its first event
+	invocation string
+	head       spanData
+	body       []byte
+	again      bool // its run had ended it before: body begins with what it had then
 }
 
 // spanData has the members of the events of a span.
@@ -109,6 +110,8 @@ func (m *messages) Apply(ctx context.Context, e *tapedeck.Event, out [][]byte) (
 		return wholeMessages(e, out), nil
 	case tapedeck.ToolCallResult:
 		return toolResult(e, out), nil
+	case tapedeck.AttemptSuperseded:
+		return m.again(ctx, e, out)
 	case tapedeck.SessionRewound, tapedeck.SessionCleared, tapedeck.SessionOverwritten:
 		return m.jump(ctx, m.session, e, messageEntities, out)
 	case tapedeck.RunStarted, tapedeck.RunFinished:
@@ -120,7 +123,7 @@ func (m *messages) Apply(ctx context.Context, e *tapedeck.Event, out [][]byte) (
 	}
 	switch key, step, d := spanOf(e); step {
 	case spanBegins:
-		s := &span{begin: e.Offset, head: d}
+		s := &span{begin: e.Offset, invocation: e.Invocation, head: d}
 		if err := m.continued(ctx, key, e, s); err != nil {
 			return out, err
 		}

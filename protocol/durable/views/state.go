@@ -51,7 +51,7 @@ func (s *state) Apply(ctx context.Context, e *tapedeck.Event, out [][]byte) ([][
 		return attributes(e, out), nil
 	case tapedeck.RunStarted, tapedeck.RunFinished, tapedeck.RunError:
 		return encodeRun(e, out), nil
-	case tapedeck.SessionRewound, tapedeck.SessionCleared, tapedeck.SessionOverwritten:
+	case tapedeck.SessionRewound, tapedeck.SessionCleared, tapedeck.SessionOverwritten, tapedeck.AttemptSuperseded:
 		s.threads, s.whole = map[string]*threadState{}, false // each is looked up again when it changes
 		return s.jump(ctx, s.session, e, stateEntities, out)
 	}

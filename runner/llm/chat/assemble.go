@@ -19,6 +19,7 @@ const (
 	CallArgs              // Text continues the arguments of Call
 	Finish                // the answer is complete; Text is the reason, such as "stop"
 	Used                  // Usage is the usage of the model call; the last delta
+	Again                 // the answer begins again, because it broke off; Text says why. The deltas before count for nothing
 )
 
 // A Delta is a piece of the model's answer.

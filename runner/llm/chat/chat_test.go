@@ -108,8 +108,8 @@ func (endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestRetries checks that retries happen only before the answer begins, and that they wait
-// as long as the server asks.
+// TestRetries checks that calls are repeated after temporary errors only, that they wait as
+// long as the server asks, and that an answer which begins again says so.
 func TestRetries(t *testing.T) {
 	broken := func(text string) answer {
 		return func(*http.Request) (*http.Response, error) {
@@ -141,11 +141,13 @@ func TestRetries(t *testing.T) {
 		{"not reachable once", []answer{refused, good}, 2, 500 * time.Millisecond, 625 * time.Millisecond, "ok", ""},
 		{"never reachable", []answer{refused}, 4, 3500 * time.Millisecond, 4400 * time.Millisecond, "", "the model at model cannot be reached"},
 		{"cut before the first word", []answer{broken(": hello\n\n"), good}, 2, 500 * time.Millisecond, 625 * time.Millisecond, "ok", ""},
-		{"cut after the first word", []answer{broken(said), good}, 1, 0, 0, "a", "the model's answer broke off in the middle"},
-		{"ended after the first word", []answer{streamed(said), good}, 1, 0, 0, "a", "the model's answer broke off in the middle"},
+		{"cut after the first word", []answer{broken(said), good}, 2, 500 * time.Millisecond, 625 * time.Millisecond, "a<the model's answer broke off in the middle>ok", ""},
+		{"ended after the first word", []answer{streamed(said), good}, 2, 500 * time.Millisecond, 625 * time.Millisecond, "a<the model's answer broke off in the middle>ok", ""},
+		{"cut twice, once without a word", []answer{broken(said), status(503, ""), good}, 3, 1500 * time.Millisecond, 1900 * time.Millisecond, "a<the model's answer broke off in the middle>ok", ""},
+		{"cut after a word each time", []answer{broken(said)}, 4, 3500 * time.Millisecond, 4400 * time.Millisecond, "a<the model's answer broke off in the middle>a<the model's answer broke off in the middle>a<the model's answer broke off in the middle>a", "the model's answer broke off in the middle"},
 		{"a temporary error in the stream", []answer{streamed("data: {\"error\":{\"message\":\"busy\",\"type\":\"overloaded_error\"}}\n\n"), good}, 2, 500 * time.Millisecond, 625 * time.Millisecond, "ok", ""},
 		{"a permanent error in the stream", []answer{streamed("data: {\"error\":\"no\"}\n\n"), good}, 1, 0, 0, "", "the model's provider failed: no"},
-		{"an error in the stream after a word", []answer{streamed(said + "data: {\"choices\":[{\"error\":{\"code\":502,\"message\":\"lost\"}}]}\n\n"), good}, 1, 0, 0, "a", "the model's provider failed: lost"},
+		{"an error in the stream after a word", []answer{streamed(said + "data: {\"choices\":[{\"error\":{\"code\":502,\"message\":\"lost\"}}]}\n\n"), good}, 2, 500 * time.Millisecond, 625 * time.Millisecond, "a<the model's provider failed: lost>ok", ""},
 		{"no JSON", []answer{streamed("data: oops\n\n")}, 1, 0, 0, "", "the answer of the model's provider is not valid JSON"},
 		{"cut after the finish reason", []answer{broken(said + "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n")}, 1, 0, 0, "a", ""},
 	} {

@@ -24,9 +24,8 @@ type Client struct {
 	Header  map[string]string // additional headers
 	HTTP    *http.Client      // nil for a client that follows no redirects
 
-	// Retries is how many times a failed call is repeated. A call is repeated only if it
-	// failed before the answer began, and only after a temporary error: the server is
-	// busy or cannot be reached.
+	// Retries is how many times a failed call is repeated. A call is repeated only after a
+	// temporary error: the server is busy, cannot be reached, or its answer broke off.
 	Retries int
 }
 
@@ -46,7 +45,8 @@ type Function struct {
 }
 
 // Stream calls the model and yields its answer while it arrives. An error ends the
-// sequence. Deltas before an error remain valid.
+// sequence. Deltas before an error remain valid. If an answer breaks off, its deltas
+// count until the next attempt begins, see [Again].
 func (c *Client) Stream(ctx context.Context, r Request) iter.Seq2[Delta, error] {
 	return func(yield func(Delta, error) bool) {
 		body, err := r.encode()
@@ -54,8 +54,17 @@ func (c *Client) Stream(ctx context.Context, r Request) iter.Seq2[Delta, error] 
 			yield(Delta{}, err)
 			return
 		}
+		broken := "" // why the newest attempt that has said something broke off
 		for attempt := 0; ; attempt++ {
-			said, stopped, err := c.attempt(ctx, body, yield)
+			said, stopped, err := c.attempt(ctx, body, func(d Delta, err error) bool {
+				if why := broken; why != "" {
+					broken = ""
+					if !yield(Delta{Kind: Again, Text: why}, nil) {
+						return false
+					}
+				}
+				return yield(d, err)
+			})
 			switch {
 			case stopped || err == nil:
 				return
@@ -64,9 +73,12 @@ func (c *Client) Stream(ctx context.Context, r Request) iter.Seq2[Delta, error] 
 				return
 			}
 			after, again := retryable(err, attempt)
-			if said || !again || attempt >= c.Retries || !wait(ctx, after) {
+			if !again || attempt >= c.Retries || !wait(ctx, after) {
 				yield(Delta{}, c.hide(plain(err)))
 				return
+			}
+			if said {
+				broken = c.hide(plain(err)).Error()
 			}
 		}
 	}

@@ -164,6 +164,8 @@ func listen(t *testing.T, a answer) (whole, error) {
 			w.call(d.Call, "", "", d.Text)
 		case chat.Finish:
 			w.Finish = d.Text
+		case chat.Again:
+			w.Text += "<" + d.Text + ">"
 		case chat.Used:
 			w.Usage = map[string]int64{"input": *d.Usage.InputTokens, "output": *d.Usage.OutputTokens}
 		}

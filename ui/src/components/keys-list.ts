@@ -101,6 +101,8 @@ export const keyGroups: [title: string, lines: KeyLine[]][] = [
       ["g e", "events", [["g e", "Events"]]],
       ["g t", "terminal", [["g t", "Terminal"]]],
       ["g b", "branches", [["g b", "Branches"]]],
+      ["g w", "workflow of the session", [["g w", "Workflow of this session"]]],
+      ["g f", "workflows", [["g f", "Workflows: start one"]]],
       ["g s", "sessions", [["g s", "Sessions"]]],
       ["g i", "inbox", [["g i", "Inbox"]]],
       ["j k Enter", "in the list: next, previous, open"],

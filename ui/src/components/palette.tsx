@@ -80,7 +80,14 @@ export default function Palette({ wanted, onClose }: { wanted: PaletteMode; onCl
                 <Command.Item
                   key={s.id}
                   value={`session ${s.id}`}
-                  onSelect={run(() => void navigate({ to: "/s/$id", params: { id: s.id } }))}
+                  onSelect={run(
+                    () =>
+                      void navigate({
+                        to: "/s/$id",
+                        params: { id: s.id },
+                        search: s.agent === "workflow" ? { view: "workflow" } : {},
+                      }),
+                  )}
                   className={item}
                 >
                   <span className="min-w-0 flex-1 truncate">{s.title || s.id}</span>

@@ -50,8 +50,16 @@ export function SessionRow({ row: { session: s, depth }, selected, marked, onMar
       <span className="w-28 shrink-0">
         <StatusChip status={s.status ?? "idle"} />
       </span>
-      <Link to="/s/$id" params={{ id: s.id }} tabIndex={tabIndex} className="min-w-0 flex-1 py-1" data-keys-pass>
+      <Link
+        to="/s/$id"
+        params={{ id: s.id }}
+        tabIndex={tabIndex}
+        search={s.agent === "workflow" ? { view: "workflow" } : {}}
+        className="min-w-0 flex-1 py-1"
+        data-keys-pass
+      >
         <span className="flex items-center gap-1.5 truncate font-medium">
+          {s.agent === "workflow" && <Icon name="flow" className="size-3.5 text-muted" />}
           {s.parent && <Icon name="fork" className="size-3.5 text-muted" />}
           {has(s, starred) && (
             <span role="img" aria-label="Starred" className="text-warn">

@@ -3,6 +3,7 @@ import { Suspense, useEffect, useState } from "react";
 import { lazyPart } from "@/components/lazy-part";
 import { useKeys } from "@/hooks/keys";
 import { useOnline } from "@/hooks/online";
+import { useGoKeys } from "@/hooks/session-keys";
 import { toggleTheme, useTheme } from "@/hooks/theme";
 import { Account } from "./account";
 import { blurAfterClick } from "./blur-after-click";
@@ -30,19 +31,21 @@ export function Shell() {
     "Ctrl+k": () => setPalette("all"),
     "Ctrl+g": () => (openSession() ? setPalette("place") : false),
   });
+  useGoKeys({ f: () => void navigate({ to: "/workflows" }) });
   useEffect(blurAfterClick, []);
   return (
     <div className="flex h-full flex-col">
       <a href="#main" className="sr-only focus:not-sr-only focus:absolute focus:z-20 focus:bg-panel focus:p-2">
         Skip to content
       </a>
-      <header className="not-zen flex min-h-11 shrink-0 flex-wrap items-center gap-x-4 border-b border-line bg-panel px-4">
+      <header className="not-zen flex min-h-11 shrink-0 flex-wrap items-center gap-x-4 border-b max-sm:gap-x-2 border-line bg-panel px-4">
         <Link to="/" className="flex items-center gap-2 font-semibold tracking-tight">
-          <Mark /> Tapedeck
+          <Mark /> <span className="max-sm:sr-only">Tapedeck</span>
         </Link>
         <nav aria-label="Pages">
           <PageLink to="/">Sessions</PageLink>
           <InboxLink />
+          <PageLink to="/workflows">Workflows</PageLink>
           <PageLink to="/import">Import</PageLink>
         </nav>
         <div className="ml-auto flex items-center gap-1">
@@ -51,8 +54,8 @@ export function Shell() {
               Offline
             </span>
           )}
-          <Button look="primary" icon="plus" title="n" onClick={() => setStarting(true)}>
-            New session
+          <Button look="primary" icon="plus" title="New session (n)" onClick={() => setStarting(true)}>
+            <span className="max-sm:sr-only">New session</span>
           </Button>
           <Account />
           <IconButton
@@ -88,7 +91,7 @@ export function Shell() {
   );
 }
 
-function PageLink({ to, children }: { to: "/" | "/import"; children: string }) {
+function PageLink({ to, children }: { to: "/" | "/workflows" | "/import"; children: string }) {
   return (
     <Link
       to={to}

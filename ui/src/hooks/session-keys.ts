@@ -1,6 +1,5 @@
 import type { Marker } from "@tapedeck/client";
 import type { Deck, DeckState } from "@tapedeck/client/player";
-import { useRef } from "react";
 import { smallStep } from "@/components/transport/axis";
 import { speeds } from "@/components/transport/speed";
 import { type Keys, useKeys } from "./keys";
@@ -48,21 +47,22 @@ export function usePlaybackKeys(deck: Deck, state: DeckState): void {
   useKeys(keys);
 }
 
-/** Shortcuts of two keys: g, then another key. */
-export function useGoKeys(places: Record<string, () => void>): void {
-  const since = useRef(Number.NEGATIVE_INFINITY); // not 0: that is a moment in the first 1.5 s of the page
+/** When g was pressed. The frame and the page have shortcuts, and only one of them gets the key. */
+let since = Number.NEGATIVE_INFINITY; // not 0: that is a moment in the first 1.5 s of the page
+
+/** Shortcuts of two keys: g, then another key. A place that returns false leaves the key. */
+export function useGoKeys(places: Record<string, () => unknown>): void {
   const keys: Keys = {
     g: () => {
-      since.current = performance.now();
+      since = performance.now();
     },
   };
   for (const [key, go] of Object.entries(places)) {
     keys[`g ${key}`] = go; // no real key: a name for the palette
     keys[key] = () => {
-      if (performance.now() - since.current > 1500) return false;
-      since.current = Number.NEGATIVE_INFINITY;
-      go();
-      return true;
+      if (performance.now() - since > 1500) return false;
+      since = Number.NEGATIVE_INFINITY;
+      return go();
     };
   }
   useKeys(keys);

@@ -18,7 +18,7 @@ import { FindBar } from "@/components/session/find-bar";
 import { useFindMarks } from "@/components/session/find-marks";
 import { isUp, SessionHeader } from "@/components/session/header";
 import { Panels } from "@/components/session/panels";
-import { ThreadBar } from "@/components/session/part";
+import { hasTerminal, PeekBar, ThreadBar } from "@/components/session/part";
 import { PeoplePanel } from "@/components/session/people";
 import { ThreadPanels } from "@/components/session/thread-panels";
 import { Toast } from "@/components/session/toast";
@@ -26,7 +26,7 @@ import { isWide, ViewTabs } from "@/components/session/view-tabs";
 import { WaitingBar } from "@/components/session/waiting-bar";
 import { TerminalTab } from "@/components/terminal/tab";
 import { Transport } from "@/components/transport/transport";
-import { ErrorBox, Loading, Notice } from "@/components/ui";
+import { Button, ErrorBox, Loading, Notice } from "@/components/ui";
 import { WorkflowTab } from "@/components/workflow/tab";
 import { isAddressOf, useAtInUrl } from "@/hooks/at-in-url";
 import { useDeck } from "@/hooks/deck";
@@ -78,6 +78,9 @@ function Session({ id }: { id: string }) {
   const [dialog, setDialog] = useState<Dialog>();
   const onRewind = useCallback((invocation: string) => setDialog({ kind: "rewind", invocation }), []);
   const [toast, notify] = useState("");
+  // The jump whose reverted events are shown; absent after the playhead is live again.
+  const [peek, setPeek] = useState<number>();
+  if (peek !== undefined && state.live) setPeek(undefined);
   const { view, index, live, at } = state;
   const shown = search.view ?? "conversation";
   const panel = search.panel ?? "tools";
@@ -135,10 +138,15 @@ function Session({ id }: { id: string }) {
       onLink: link,
       onSeek: deck.seek,
       onPlay: deck.playFrom,
+      onShowHidden: (offset) => {
+        setPeek(offset);
+        deck.seek(offset);
+      },
+      onThread: (t) => set({ thread: t }, false),
       onUndo: () => undoMutate(undefined),
       onAnswer: answer,
     }),
-    [deck, id, link, undoMutate, rewind, rewindDisabledReason, navigate, answer],
+    [deck, id, link, undoMutate, rewind, rewindDisabledReason, navigate, answer, set],
   );
 
   useGoKeys({
@@ -231,9 +239,31 @@ function Session({ id }: { id: string }) {
           <div ref={lines} className="flex min-w-0 flex-1 flex-col">
             {find.open && <FindBar find={find} />}
             {thread && <ThreadBar name={thread} onAll={() => set({ thread: undefined })} />}
+            {peek !== undefined && (
+              <PeekBar
+                onBack={deck.goLive}
+                onUndo={
+                  peek === newest && !closed
+                    ? () => {
+                        deck.goLive();
+                        undoMutate(undefined);
+                      }
+                    : undefined
+                }
+              />
+            )}
             {rows.length === 0 ? (
               <div className="flex-1">
-                <Notice title="No messages yet">{emptyText(live, view.session)}</Notice>
+                {hasTerminal(deck, state.head) ? (
+                  <Notice title="Only a terminal">
+                    <p>This session has terminal output, and no messages.</p>
+                    <Button look="primary" className="mt-3" onClick={() => set({ view: "terminal" }, false)}>
+                      Show the terminal
+                    </Button>
+                  </Notice>
+                ) : (
+                  <Notice title="No messages yet">{emptyText(live, view.session)}</Notice>
+                )}
               </div>
             ) : (
               <BranchPoints value={placed}>

@@ -1,7 +1,7 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from "@tanstack/react-router";
 import { Shell } from "@/components/shell";
 import { ErrorBox, Notice } from "@/components/ui";
-import { compareSearch, listSearch, sessionSearch } from "./search";
+import { compareSearch, listSearch, sessionSearch, workflowsSearch } from "./search";
 
 const root = createRootRoute({
   component: Shell,
@@ -52,8 +52,15 @@ const imports = createRoute({
   component: lazyRouteComponent(() => import("@/pages/import"), "ImportPage"),
 });
 
+const workflows = createRoute({
+  getParentRoute: () => root,
+  path: "/workflows",
+  validateSearch: workflowsSearch,
+  component: lazyRouteComponent(() => import("@/pages/workflows"), "WorkflowsPage"),
+});
+
 export const router = createRouter({
-  routeTree: root.addChildren([sessions, session, inbox, compare, imports]),
+  routeTree: root.addChildren([sessions, session, inbox, compare, imports, workflows]),
   defaultPreload: false,
   scrollRestoration: false,
 });

@@ -104,3 +104,14 @@ export interface CompareSearch {
 export function compareSearch(s: Raw): CompareSearch {
   return { a: text(s.a), b: text(s.b), at_a: offset(s.at_a), at_b: offset(s.at_b) };
 }
+
+/** The stored workflow that the page shows, and its version; absent for the current one. */
+export interface WorkflowsSearch {
+  name?: string;
+  version?: string;
+}
+
+export function workflowsSearch(s: Raw): WorkflowsSearch {
+  const name = text(s.name);
+  return name ? { name, version: text(s.version) } : {};
+}

@@ -58,6 +58,9 @@ func (a *agent) build(folder FolderFunc, base string) (deck.Agent, error) {
 			}
 		}
 	}
+	if b := a.Budget; b != nil {
+		out.Budget = deck.Budget(*b)
+	}
 	if a.KillAfter != nil {
 		out.KillAfter = *a.KillAfter
 	}

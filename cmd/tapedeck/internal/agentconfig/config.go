@@ -66,6 +66,7 @@ type agent struct {
 	RunTimeout  *time.Duration    `toml:"run_timeout"`
 	IdleTimeout *time.Duration    `toml:"idle_timeout"`
 	KillAfter   *time.Duration    `toml:"kill_after"`
+	Budget      *budget           `toml:"budget"`
 	MCP         []mcpServer       `toml:"mcp"`
 
 	Auth   string `toml:"auth"`
@@ -86,6 +87,14 @@ type price struct {
 	Output      float64  `toml:"output"`
 	CachedInput *float64 `toml:"cached_input"`
 	CacheWrite  *float64 `toml:"cache_write"`
+}
+
+// A budget is what a run may use before it asks people; 0 is no limit.
+type budget struct {
+	Tokens int64         `toml:"tokens"`
+	USD    float64       `toml:"usd"`
+	Turns  int           `toml:"turns"`
+	Time   time.Duration `toml:"time"`
 }
 
 // An mcpServer is an MCP server whose tools an agent can call.
@@ -282,6 +291,10 @@ func (a *agent) checkLists() error {
 			}
 		}
 	}
+	if b := a.Budget; b != nil && (b.Tokens < 0 || !(b.USD >= 0) || b.Turns < 0 || b.Time < 0 || *b == budget{}) {
+		return tapedeck.Errorf(tapedeck.Invalid, "the budget of the agent %s has no limit above 0", a.Name).
+			WithHint("it takes tokens, usd, turns and time; leave out what has no limit")
+	}
 	if len(a.Models) > 0 && a.Model == "" {
 		return tapedeck.Errorf(tapedeck.Invalid, "the agent %s has models to choose from, but no model", a.Name).WithHint("set model to the one that it uses unless a task chooses another")
 	}
@@ -337,7 +350,7 @@ func (a *agent) checkUnused() error {
 		{"permissions", a.Permissions != nil, llm}, {"starts", a.Starts != nil, llm || flow}, {"mcp", a.MCP != nil, llm || a.Kind == "acp"},
 		{"env", a.Env != nil, llm || program}, {"auth", a.Auth != "", a.Kind == "acp"}, {"mode", a.Mode != "", a.Kind == "acp"},
 		{"resume", a.Resume != nil, a.Kind == "process"}, {"dialect", a.Dialect != "", a.Kind == "process"}, {"mapping", a.Mapping != nil, a.Kind == "process"},
-		{"script", a.Script != "", a.Kind == "script"}, {"cwd", a.Cwd != nil, llm || program},
+		{"script", a.Script != "", a.Kind == "script"}, {"cwd", a.Cwd != nil, llm || program}, {"budget", a.Budget != nil, llm || program},
 		{"models", a.Models != nil, llm}, {"folders", a.Folders != nil, llm || program},
 		{"file", a.File != "", flow}, {"workflow", a.Workflow != "", flow}, {"process", a.Process != "", flow},
 		{"variables", a.Variables != nil, flow}, {"task_variable", a.TaskVariable != "", flow}, {"agents", a.Agents != nil, flow},

@@ -21,6 +21,7 @@ model = "qwen3"
 models = ["qwen3", "qwen3-coder"]
 folders = ["project", "/srv/web"]
 run_timeout = "10m"
+budget = { tokens = 50_000, usd = 0.5, turns = 20, time = "30m" }
 permissions = { "*" = "ask", "git_*" = "deny", "git_log" = "allow", read = "allow" }
 [agent.prices.qwen3]
 input = 0.5
@@ -73,7 +74,7 @@ func TestConfig(t *testing.T) {
 	if err != nil || len(agents) != 4 {
 		t.Fatalf("%v, %v", agents, err)
 	}
-	if a := agents[0]; a.Kind != "llm" || a.RunTimeout.Minutes() != 10 || a.Folder == nil || !strings.Contains(a.Description, "qwen3") {
+	if a := agents[0]; a.Kind != "llm" || a.RunTimeout.Minutes() != 10 || a.Budget.Tokens != 50_000 || a.Budget.USD != 0.5 || a.Budget.Turns != 20 || a.Budget.Time.Minutes() != 30 || a.Folder == nil || !strings.Contains(a.Description, "qwen3") {
 		t.Errorf("got %+v", a)
 	}
 	if a := agents[0]; !slices.Equal(a.Models, []string{"qwen3", "qwen3-coder"}) || !slices.Equal(a.Folders, []string{"/etc/project", "/srv/web"}) {
@@ -125,6 +126,10 @@ func TestConfigErrors(t *testing.T) {
 		"[[agent]]\nname=\"a\"\nkind=\"a2a\"\nurl=\"http://h\"\ncwd=\"s3cr3t\"\n":                  "cwd is not a setting of an agent of kind a2a",
 		"[[agent]]\nname=\"a\"\nkind=\"agui\"\nurl=\"s3cr3t\"\n":                                   "kind agui, has no url that begins with http:// or https://",
 		"[[agent]]\nname=\"a\"\nkind=\"agui\"\nurl=\"http://h\"\nmodel=\"s3cr3t\"\n":               "model is not a setting of an agent of kind agui",
+		"[[agent]]\nname=\"a\"\nkind=\"llm\"\nbudget={}\n":                                         "has no limit above 0",
+		"[[agent]]\nname=\"a\"\nkind=\"llm\"\nbudget={usd=nan}\n":                                  "has no limit above 0",
+		"[[agent]]\nname=\"a\"\nkind=\"llm\"\nbudget={turns=-1,tokens=1}\n":                        "has no limit above 0",
+		"[[agent]]\nname=\"a\"\nkind=\"script\"\nbudget={turns=1}\n":                               "budget is not a setting of an agent of kind script",
 		"[[agent]]\nname=\"a\"\nkind=\"llm\"\nstarts=[\"b\"]\n":                                    `x.toml:1: a may start the agent "b"`,
 		"[[agent]]\nname=\"a\"\nkind=\"llm\"\nrun_timeout=\"s3cr3t\"\n":                            "x.toml:4",
 		"[[agent]]\nname=\"a\"\nkind=\"llm\"\n[[agent.mcp]]\nname=\"m\"\n":                         "either a command or a url",

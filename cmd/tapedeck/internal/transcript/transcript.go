@@ -133,8 +133,11 @@ func (t *Transcript) Streaming() bool { return t.streaming != "" }
 // jump prints that events above were reverted.
 func (t *Transcript) jump(j *tapedeck.Jump) error {
 	where := ""
-	if j.Thread != "" {
+	if j.Thread != "" && (j.Thread != tapedeck.MainThread || !j.Attempt) {
 		where = "thread " + j.Thread + ": "
+	}
+	if j.Attempt {
+		return t.Line("%s", t.pen.Paint(terminal.Dim, fmt.Sprintf("↻ %sagain from offset %d", where, j.To)))
 	}
 	return t.Line("%s", t.pen.Paint(terminal.Yellow, fmt.Sprintf("↶ %sback to the state before offset %d", where, j.To)))
 }

@@ -3,6 +3,7 @@ import { foldInput, forkInputs } from "./input.ts";
 import { loadThread, merge } from "./merge.ts";
 import { bytes, PatchBudget } from "./patch.ts";
 import { isObject, Reader, read } from "./read.ts";
+import { attemptSuperseded } from "./run.ts";
 import { ThreadFold } from "./thread.ts";
 import { jumpOf, mainThread, reverts, type Timeline } from "./timeline.ts";
 import type { Event, Input, Json, Jump, Note, SessionInfo, Snapshot, State, Status } from "./types.ts";
@@ -165,6 +166,12 @@ export class Conversation {
       case "session.overwritten":
         this.interrupt(e, jumpOf(e));
         break;
+      case "attempt.superseded": {
+        const t = this.threads.get(e.thread || mainThread);
+        if (!t || !this.isActive(e.offset, t.name)) break;
+        if (!attemptSuperseded(this.writable(t), e)) this.note(e, "malformed");
+        break;
+      }
       case "session.closed":
         this.session = { ...this.session, closed: true };
         break;

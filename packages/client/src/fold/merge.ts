@@ -38,7 +38,7 @@ export function loadThread(t: ThreadFold, s: Snapshot): void {
 }
 
 function addRun(t: ThreadFold, run: Run): void {
-  const { agent, parent, resumable, error, result, interrupts, usage, ...item } = run;
+  const { agent, parent, resumable, error, result, interrupts, usage, retries, ...item } = run;
   const r = Object.assign(new RunRec(item), {
     agent: agent ?? "",
     parent: parent ?? "",
@@ -47,6 +47,7 @@ function addRun(t: ThreadFold, run: Run): void {
     result,
     interrupts,
     usage,
+    retries: retries ?? [],
   });
   t.runs.push(r);
   if (run.status === "running") t.work(r.invocation).run = r;

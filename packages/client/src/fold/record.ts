@@ -1,5 +1,5 @@
 import { depth, maxDepth } from "./read.ts";
-import type { Event, Item, Json, Message, Run, Status, ToolCall, ToolResult } from "./types.ts";
+import type { Event, Item, Json, Message, Retry, Run, Status, ToolCall, ToolResult } from "./types.ts";
 
 // The changeable messages, tool calls and runs of a fold. `value` builds the object
 // that a view shows, and returns the same object until the record changes. So
@@ -166,6 +166,7 @@ export class RunRec extends Rec<Run> {
   result: Json | undefined;
   interrupts: Json | undefined;
   usage: Json | undefined;
+  retries: readonly Retry[] = [];
 
   copy(): RunRec {
     return Object.assign(new RunRec(this.item), this);
@@ -181,6 +182,7 @@ export class RunRec extends Rec<Run> {
     if (this.result !== undefined) r.result = this.result;
     if (this.interrupts !== undefined) r.interrupts = this.interrupts;
     if (this.usage !== undefined) r.usage = this.usage;
+    if (this.retries.length > 0) r.retries = [...this.retries];
     return r;
   }
 }

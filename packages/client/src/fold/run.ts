@@ -2,7 +2,8 @@ import type { Conversation } from "./conversation.ts";
 import { Reader, read, readMeta } from "./read.ts";
 import { begun, RunRec } from "./record.ts";
 import type { ThreadFold } from "./thread.ts";
-import type { Event, Status } from "./types.ts";
+import { jumpOf } from "./timeline.ts";
+import type { Event, Retry, Status } from "./types.ts";
 
 export function runStarted(c: Conversation, t: ThreadFold, e: Event): boolean {
   const w = t.work(e.invocation ?? "");
@@ -32,6 +33,22 @@ export function subagentStarted(_: Conversation, t: ThreadFold, e: Event): boole
     k.threads = [...k.threads, thread];
     k.touch();
   }
+  return true;
+}
+
+const maxRetries = 100;
+
+/** Notes that the open run of e repeats a step. The timeline leaves out what that reverts. False: malformed. */
+export function attemptSuperseded(t: ThreadFold, e: Event): boolean {
+  const run = t.open.get(e.invocation ?? "")?.run;
+  if (!run) return true;
+  const r = read(e);
+  const [attempt, reason] = [r.int("attempt"), r.str("reason")];
+  if (!r.ok) return false;
+  const retry: Retry = { from: jumpOf(e)?.to ?? e.offset, to: e.offset, attempt };
+  if (reason) retry.reason = reason;
+  run.retries = [...run.retries.slice(1 - maxRetries), retry];
+  run.touch();
   return true;
 }
 

@@ -1,8 +1,8 @@
-import type { Event, Jump, OffsetRange } from "./types.ts";
+import type { Event, JsonObject, Jump, OffsetRange } from "./types.ts";
 
 export const mainThread = "main";
 
-/** The jump that an event makes (rewind, overwrite or clear); undefined for any other event. */
+/** The jump that an event makes (rewind, overwrite, clear, or an attempt of a run); undefined for any other event. */
 export function jumpOf(e: Event): Jump | undefined {
   let to = 0;
   const d = e.data ?? {};
@@ -10,6 +10,8 @@ export function jumpOf(e: Event): Jump | undefined {
     case "session.rewound":
       to = integer(d.toOffset);
       break;
+    case "attempt.superseded":
+      return link(e, d, integer(d.fromOffset), e.thread || mainThread, "");
     case "session.overwritten":
       to = integer(d.fromOffset);
       break;
@@ -18,16 +20,20 @@ export function jumpOf(e: Event): Jump | undefined {
     default:
       return undefined;
   }
-  const previous = Math.max(integer(d.previous), 0);
-  const j: Jump = {
-    offset: e.offset,
-    to: Math.min(Math.max(to, 0), e.offset),
-    thread: typeof d.thread === "string" ? d.thread : "",
-    marker: typeof d.marker === "string" ? d.marker : "",
-    previous: previous >= e.offset ? 0 : previous,
-  };
+  const j = link(e, d, to, typeof d.thread === "string" ? d.thread : "", typeof d.marker === "string" ? d.marker : "");
   if (Array.isArray(d.with)) j.with = d.with.filter((name) => typeof name === "string");
   return j;
+}
+
+function link(e: Event, d: JsonObject, to: number, thread: string, marker: string): Jump {
+  const previous = Math.max(integer(d.previous), 0);
+  return {
+    offset: e.offset,
+    to: Math.min(Math.max(to, 0), e.offset),
+    thread,
+    marker,
+    previous: previous >= e.offset ? 0 : previous,
+  };
 }
 
 /** Whether a jump reverts events of a thread. */

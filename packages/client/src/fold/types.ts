@@ -22,6 +22,7 @@ export type Input = wire.Input;
 export type PermissionOption = wire.PermissionOption;
 export type Plan = wire.Plan;
 export type PlanEntry = wire.PlanEntry;
+export type Retry = wire.Retry;
 export type ReplayIndex = wire.ReplayIndex;
 export type Rewound = wire.Rewound;
 export type Run = wire.Run;
@@ -49,7 +50,7 @@ export type MarkerKind = wire.Marker["kind"];
 /** An entry of the list of sessions. */
 export type SessionEntry = wire.SessionRow;
 
-/** An event that reverts others: session.rewound, session.cleared, session.overwritten. */
+/** An event that reverts others: session.rewound, session.cleared, session.overwritten, attempt.superseded. */
 export interface Jump {
   offset: number;
   to: number;

@@ -35,7 +35,15 @@ interface Earlier {
   error?: unknown;
 }
 
-const estimatedHeights: Record<Row["kind"], number> = { message: 96, tool: 46, end: 40, ask: 120, jump: 56, gap: 36 };
+const estimatedHeights: Record<Row["kind"], number> = {
+  message: 96,
+  tool: 46,
+  end: 40,
+  ask: 120,
+  retry: 32,
+  jump: 56,
+  gap: 36,
+};
 
 export function Conversation(p: Props) {
   const { rows, following } = p;

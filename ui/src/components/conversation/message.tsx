@@ -6,7 +6,10 @@ import { brief, duration } from "../format";
 import { Icon } from "../icons";
 import { JsonView } from "../json";
 
-const Markdown = lazyPart(() => import("../markdown"));
+const loadMarkdown = () => import("../markdown");
+const Markdown = lazyPart(loadMarkdown);
+// It begins to load with the page, before there is a text to show. A failure is tried again by lazyPart.
+void loadMarkdown().catch(() => undefined);
 
 const roles: Record<string, string> = {
   user: "User",
@@ -39,7 +42,7 @@ export const MessageBody = memo(function MessageBody({ message: m, open, onToggl
       {m.role === "user" || m.role === "tool" ? (
         <p className="whitespace-pre-wrap [overflow-wrap:anywhere]">{m.text}</p>
       ) : (
-        <Suspense fallback={<p className="whitespace-pre-wrap [overflow-wrap:anywhere]">{m.text}</p>}>
+        <Suspense fallback={<p className="invisible whitespace-pre-wrap [overflow-wrap:anywhere]">{m.text}</p>}>
           <Markdown text={m.text} streaming={streaming} />
         </Suspense>
       )}

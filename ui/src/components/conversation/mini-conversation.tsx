@@ -100,6 +100,8 @@ function MiniRow({ row, open, onToggle, onAnswer }: RowProps) {
       return <ToolBody call={row.call} open={open} onToggle={onToggle} />;
     case "ask":
       return <Ask permission={row.permission} onAnswer={onAnswer} />;
+    case "retry":
+      return <p className="text-center text-xs text-muted">Attempt {row.retry.attempt}</p>;
     case "end":
       return (
         <p className={`text-center text-xs ${row.run.status === "failed" ? "text-bad" : "text-muted"}`}>

@@ -1,7 +1,8 @@
 import type { Marker, Run } from "@tapedeck/client";
-import { memo, type ReactNode, useCallback, useState } from "react";
+import { type KeyboardEvent, memo, type ReactNode, useCallback, useState } from "react";
+import { keysAreOn } from "@/hooks/keys";
 import type { PositionText } from "@/hooks/position-text";
-import { duration, short } from "../format";
+import { brief, duration, short } from "../format";
 import { Icon } from "../icons";
 import { Button, IconButton } from "../ui";
 import { Ask } from "./ask";
@@ -27,6 +28,8 @@ export const RowView = memo(function RowView(p: Props) {
       return <Rule>{duration(row.ms)} idle</Rule>;
     case "jump":
       return <JumpRow {...p} />;
+    case "retry":
+      return <RetryRow {...p} />;
     case "end":
       return <RunEnd run={row.run} />;
     default:
@@ -73,7 +76,8 @@ function ItemRow(p: Props) {
 function Body({ row, open, onToggle, actions }: Props) {
   const toggle = useCallback(() => onToggle(row.key), [onToggle, row.key]);
   if (row.kind === "message") return <MessageBody message={row.message} open={open} onToggle={toggle} />;
-  if (row.kind === "tool") return <ToolBody call={row.call} open={open} onToggle={toggle} />;
+  if (row.kind === "tool")
+    return <ToolBody call={row.call} open={open} onToggle={toggle} onThread={actions.onThread} />;
   return row.kind === "ask" ? <Ask permission={row.permission} onAnswer={actions.onAnswer} /> : null;
 }
 
@@ -85,6 +89,9 @@ function Actions({ row, actions, selected, all }: Props & { all: boolean }) {
   const after = (itemOf(row)?.end_offset ?? row.offset) + 1;
   return (
     <div
+      role="toolbar"
+      aria-label="Actions of the row"
+      onKeyDown={alongToolbar}
       className={`absolute z-10 flex ${row.kind === "tool" ? "top-[5px] right-32" : "-top-2 right-1"} rounded-md border border-line bg-panel shadow-sm ${selected ? "" : "opacity-0 group-hover:opacity-100 focus-within:opacity-100"}`}
     >
       {all && (
@@ -126,8 +133,9 @@ function Actions({ row, actions, selected, all }: Props & { all: boolean }) {
       {rewinds && (
         <IconButton
           className="size-7"
-          label="Rewind to here"
+          label={row.kind === "message" ? `Rewind to here: ${brief(row.message.text, 40)}` : "Rewind to here"}
           keys="r"
+          tabIndex={all || !keysAreOn() ? undefined : -1}
           icon="rewind"
           disabledReason={actions.rewindDisabledReason?.(invocation)}
           onClick={() => actions.onRewind?.(invocation)}
@@ -136,6 +144,18 @@ function Actions({ row, actions, selected, all }: Props & { all: boolean }) {
     </div>
   );
 }
+
+/** Arrow keys move along the buttons of a toolbar. */
+function alongToolbar(e: KeyboardEvent<HTMLElement>): void {
+  const by = { ArrowRight: 1, ArrowLeft: -1 }[e.key];
+  if (!by) return;
+  const all = [...e.currentTarget.querySelectorAll("button")];
+  all.at((all.indexOf(e.target as HTMLButtonElement) + by) % all.length)?.focus();
+  e.preventDefault();
+}
+
+/** A message as a sentence that begins with a capital. */
+const sentence = (s: string) => s.charAt(0).toUpperCase() + s.slice(1) + (/[.!?…:]$/.test(s) ? "" : ".");
 
 function Rule({ children, className = "text-muted" }: { children: ReactNode; className?: string }) {
   return (
@@ -171,11 +191,28 @@ function RunEnd({ run }: { run: Run }) {
         </span>
       </Rule>
       {run.error && (
-        <p className="mb-2 ml-16 rounded-md border border-bad/40 bg-bad-soft px-3 py-2 text-[13px] [overflow-wrap:anywhere]">
-          {run.error.message} {run.error.code && <span className="font-mono text-xs text-muted">{run.error.code}</span>}
+        <p className="mb-2 ml-[calc(4.5rem+2px)] rounded-md border border-bad/40 bg-bad-soft px-3 py-2 text-[13px] [overflow-wrap:anywhere]">
+          <span title={run.error.code ? `Code: ${run.error.code}` : undefined}>{sentence(run.error.message)}</span>
         </p>
       )}
     </div>
+  );
+}
+
+/** A run repeats a step. The earlier attempt is shown at its own time. */
+function RetryRow({ row, actions }: Props) {
+  if (row.kind !== "retry") return null;
+  const { attempt, reason, to } = row.retry;
+  return (
+    <Rule>
+      <span className="min-w-0 truncate" title={reason}>
+        Attempt {attempt}
+        {reason && ` · ${reason}`}
+      </span>
+      <button type="button" className="underline hover:text-text" onClick={() => actions.onSeek(to)}>
+        Show the earlier one
+      </button>
+    </Rule>
   );
 }
 
@@ -199,7 +236,7 @@ function JumpRow({ row, newest, actions }: Props) {
       {!undo && (
         <Button
           look="ghost"
-          onClick={() => actions.onSeek(m.offset)}
+          onClick={() => (actions.onShowHidden ?? actions.onSeek)(m.offset)}
           title="Play back the hidden events. Nothing changes."
         >
           Show hidden

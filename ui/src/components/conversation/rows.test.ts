@@ -37,6 +37,15 @@ const mark = (offset: number, to_offset: number, kind: Marker["kind"] = "rewind"
 });
 
 describe("rowsOf", () => {
+  it("has a row for each attempt that replaced another one", () => {
+    const retries = [{ from: 3, to: 5, attempt: 2, reason: "it broke off" }];
+    const rows = rowsOf(
+      { messages: [message(1), message(6)], tool_calls: [], runs: [run(2, { end_offset: 9, retries })] },
+      [],
+    );
+    expect(rows.map((r) => `${r.kind} ${r.offset}`)).toEqual(["message 1", "retry 5", "message 6", "end 9"]);
+  });
+
   it("orders items by their start, and runs by their end", () => {
     const rows = rowsOf(
       { messages: [message(1), message(5)], tool_calls: [call(3)], runs: [run(0, { end_offset: 9 })] },

@@ -1,10 +1,11 @@
-import type { JsonObject, Marker, Message, Permission, Run, Snapshot, ToolCall } from "@tapedeck/client";
+import type { JsonObject, Marker, Message, Permission, Retry, Run, Snapshot, ToolCall } from "@tapedeck/client";
 
 /** One row of a conversation. Its key identifies the item that it shows. */
 export type Row =
   | { kind: "message"; key: string; offset: number; message: Message }
   | { kind: "tool"; key: string; offset: number; call: ToolCall }
   | { kind: "end"; key: string; offset: number; run: Run }
+  | { kind: "retry"; key: string; offset: number; retry: Retry }
   | { kind: "ask"; key: string; offset: number; permission: Permission }
   | { kind: "jump"; key: string; offset: number; marker: Marker }
   | { kind: "gap"; key: string; offset: number; ms: number };
@@ -17,6 +18,7 @@ const rowOf = {
   tool: new WeakMap<object, Row>(),
   message: new WeakMap<object, Row>(),
   end: new WeakMap<object, Row>(),
+  retry: new WeakMap<object, Row>(),
 };
 
 function cachedRow<T extends object>(rows: WeakMap<object, Row>, item: T, make: (item: T) => Row): Row {
@@ -37,6 +39,8 @@ const messageRow = (message: Message): Row => ({
 });
 const endRow = (run: Run): Row => ({ kind: "end", key: `r${run.offset}`, offset: run.end_offset ?? run.offset, run });
 
+const retryRow = (retry: Retry): Row => ({ kind: "retry", key: `a${retry.to}`, offset: retry.to, retry });
+
 export type Parts = Pick<Snapshot, "messages" | "tool_calls" | "runs"> & { permissions?: Permission[] };
 
 /** The rows of the active items, in the order of their start. */
@@ -52,6 +56,7 @@ export function rowsOf(parts: Parts, markers: Marker[]): Row[] {
   }
   for (const run of parts.runs) {
     if (run.end_offset !== undefined) rows.push(cachedRow(rowOf.end, run, endRow));
+    for (const retry of run.retries ?? []) rows.push(cachedRow(rowOf.retry, retry, retryRow));
   }
   for (const permission of parts.permissions ?? []) {
     rows.push({ kind: "ask", key: `p${permission.offset}`, offset: permission.offset, permission });
@@ -171,6 +176,9 @@ export interface RowActions {
   onLink?: (at: number) => void;
   onSeek: (at: number) => void;
   onPlay: (at: number) => void;
+  /** Shows the events that a jump has reverted, with a way back. */
+  onShowHidden?: (at: number) => void;
+  onThread?: (thread: string) => void;
   /** Undoes the newest jump, which may be an undo. */
   onUndo: () => void;
   /** Compares the session before a jump with the session now. */

@@ -20,9 +20,11 @@ interface Props {
   call: ToolCall;
   open: boolean;
   onToggle: () => void;
+  /** Shows the thread of a sub-agent that the call has started. */
+  onThread?: (thread: string) => void;
 }
 
-export const ToolBody = memo(function ToolBody({ call, open, onToggle }: Props) {
+export const ToolBody = memo(function ToolBody({ call, open, onToggle, onThread }: Props) {
   const [mark, word, colour] = marks[call.status] ?? ["•", call.status, ""];
   return (
     <div
@@ -45,10 +47,21 @@ export const ToolBody = memo(function ToolBody({ call, open, onToggle }: Props) 
           {word}
         </span>
       </button>
+      {onThread && call.threads?.map((t) => <SubAgent key={t} thread={t} onThread={onThread} />)}
       {open && <ToolDetails call={call} />}
     </div>
   );
 });
+
+function SubAgent({ thread, onThread }: { thread: string; onThread: (thread: string) => void }) {
+  return (
+    <p className="border-t border-line px-2.5 py-1">
+      <button type="button" className="min-h-6 text-accent hover:underline" onClick={() => onThread(thread)}>
+        Show the sub-agent <span className="font-mono text-xs">{visible(thread)}</span>
+      </button>
+    </p>
+  );
+}
 
 function ToolDetails({ call }: { call: ToolCall }) {
   const edit = editOf(call);
@@ -59,22 +72,14 @@ function ToolDetails({ call }: { call: ToolCall }) {
         name={call.input === undefined ? "Arguments (incomplete or not JSON)" : "Arguments"}
         wanted={call.arguments !== "" || call.input !== undefined}
       >
-        {edit ? (
-          <EditDiff edit={edit} />
-        ) : (
-          <Plain
-            text={call.input === undefined ? call.arguments : pretty(call.input)}
-            label={`Arguments of ${visible(call.name)}`}
-            language={call.input === undefined ? undefined : "json"}
-          />
-        )}
+        {edit ? <EditDiff edit={edit} /> : <Arguments call={call} />}
       </Part>
       <Part name="Error" wanted={error !== undefined}>
         <Plain text={error ?? ""} label={`Error of ${visible(call.name)}`} className="text-bad" />
       </Part>
       <Part name={call.status === "failed" ? "Output (failed)" : "Output"} wanted={call.result !== undefined}>
         <Plain
-          text={call.result?.text || "(no output)"}
+          text={indented(call.result?.text ?? "") || "(no output)"}
           label={`Output of ${visible(call.name)}`}
           language={outputLanguage(call)}
         />
@@ -82,6 +87,65 @@ function ToolDetails({ call }: { call: ToolCall }) {
       {!call.result && <p className="text-muted">{noResult[call.status] ?? "No result yet"}</p>}
     </div>
   );
+}
+
+/** The arguments of a call: its todo list, its command, or JSON. */
+function Arguments({ call }: { call: ToolCall }) {
+  const label = `Arguments of ${visible(call.name)}`;
+  const todos = todosOf(call);
+  if (todos)
+    return (
+      <ul aria-label="Todo list" className="flex flex-col gap-1 rounded-md bg-raised px-3 py-2">
+        {todos.map((t, i) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: entries have no id
+          <li key={i} className={`flex gap-2 ${t.status === "completed" ? "text-muted line-through" : ""}`}>
+            <span aria-hidden="true">{todoMarks[t.status] ?? "○"}</span>
+            <span className="sr-only">{t.status.replace("_", " ")}: </span>
+            <span className={t.status === "in_progress" ? "font-medium" : ""}>{visible(t.content)}</span>
+          </li>
+        ))}
+      </ul>
+    );
+  const { input } = call;
+  if (input === undefined) return <Plain text={call.arguments} label={label} />;
+  if (!input || typeof input !== "object" || Array.isArray(input) || typeof input.command !== "string")
+    return <Plain text={pretty(input)} label={label} language="json" />;
+  const { command, ...others } = input;
+  return (
+    <div className="flex flex-col gap-2">
+      <Plain text={visible(command)} label={label} language="bash" />
+      {Object.keys(others).length > 0 && (
+        <Plain text={pretty(others)} label={`Other arguments of ${visible(call.name)}`} language="json" />
+      )}
+    </div>
+  );
+}
+
+const todoMarks: Record<string, string> = { completed: "☑", in_progress: "→" };
+
+/** The entries of a todo list, if a call writes one. */
+export function todosOf({ input }: ToolCall): { content: string; status: string }[] | undefined {
+  const list = input && typeof input === "object" && !Array.isArray(input) ? input.todos : undefined;
+  if (!Array.isArray(list)) return undefined;
+  const all = list.flatMap((t) =>
+    t && typeof t === "object" && !Array.isArray(t) && typeof t.content === "string"
+      ? [{ content: t.content, status: typeof t.status === "string" ? t.status : "pending" }]
+      : [],
+  );
+  return all.length === list.length && all.length > 0 ? all : undefined;
+}
+
+/** A longer text is shown as it is: to parse it would block the page. */
+const maxIndented = 200_000;
+
+/** JSON with an indent, or the text as it is. A number that is too large for JavaScript must not change. */
+export function indented(text: string): string {
+  if (text.length > maxIndented || !/^\s*[[{]/.test(text) || text.includes("\n") || /\d{16}/.test(text)) return text;
+  try {
+    return pretty(JSON.parse(text));
+  } catch {
+    return text;
+  }
 }
 
 const noResult: Record<string, string> = {
@@ -93,7 +157,7 @@ function Part({ name, wanted, children }: { name: string; wanted: boolean; child
   if (!wanted) return null;
   return (
     <div>
-      <h4 className="mb-1 text-xs font-medium text-muted">{name}</h4>
+      <p className="mb-1 text-xs font-medium text-muted">{name}</p>
       {children}
     </div>
   );
@@ -114,6 +178,12 @@ export function outputLanguage(call: ToolCall): Language | undefined {
 /** A one-line summary of a call: its most telling text argument. */
 export function callSummary(call: ToolCall): string {
   const input = call.input;
+  const todos = todosOf(call);
+  if (todos) {
+    const done = todos.filter((t) => t.status === "completed").length;
+    const now = todos.find((t) => t.status === "in_progress");
+    return brief(`${done} of ${todos.length} done${now ? `: ${now.content}` : ""}`);
+  }
   if (input && typeof input === "object" && !Array.isArray(input)) {
     const preferred = ["command", "cmd", "file_path", "path", "pattern", "query", "url", "description"];
     for (const name of preferred) if (typeof input[name] === "string") return brief(input[name]);

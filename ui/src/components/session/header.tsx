@@ -57,7 +57,8 @@ export function SessionHeader({
         </h1>
         <p className="truncate text-xs text-muted">
           <span className="font-mono">{id}</span>
-          {info.agent && ` · ${info.agent}`}
+          {info.agent && " · "}
+          {info.agent === "workflow" && <Icon name="flow" className="size-3" />} {info.agent}
           {entry?.parent && (
             <>
               {" · "}

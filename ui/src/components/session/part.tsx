@@ -2,6 +2,7 @@ import type { Marker, Permission } from "@tapedeck/client";
 import type { Deck } from "@tapedeck/client/player";
 import type { Hidden } from "@/components/events/raw-events";
 import { isJump } from "../conversation/rows";
+import { Button } from "../ui";
 
 /** The ranges of events that are reverted at the playhead, of one thread or of all. */
 export function hiddenBy(marks: Marker[], deck: Deck): Hidden[] {
@@ -40,6 +41,33 @@ export function onlyThread<
     runs: view.runs.filter(is),
     permissions: view.permissions?.filter(is),
   };
+}
+
+/** How many events are looked at for terminal output. */
+const looked = 50;
+
+/** Whether a session begins with the output of a terminal, as an imported cast does. */
+export function hasTerminal(deck: Deck, head: number): boolean {
+  for (let i = 0; i < Math.min(head, looked); i++) if (deck.event(i)?.channel === "terminal") return true;
+  return false;
+}
+
+/** Says that reverted events are shown, and leads back. */
+export function PeekBar({ onBack, onUndo }: { onBack: () => void; onUndo?: () => void }) {
+  return (
+    <div
+      role="status"
+      className="flex flex-wrap items-center gap-x-3 gap-y-1 border-b border-line bg-accent-soft px-4 py-1.5 text-[13px]"
+    >
+      <span className="min-w-48 flex-1">These events were reverted later. You look at the past; nothing changes.</span>
+      <Button onClick={onBack}>Back to now</Button>
+      {onUndo && (
+        <Button icon="undo" onClick={onUndo}>
+          Undo
+        </Button>
+      )}
+    </div>
+  );
 }
 
 export function ThreadBar({ name, onAll }: { name: string; onAll: () => void }) {

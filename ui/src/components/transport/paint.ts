@@ -14,6 +14,7 @@ export const markerKinds: Record<string, [colour: string, word: string]> = {
   rewind: ["--accent", "rewind"],
   overwrite: ["--accent", "overwrite"],
   clear: ["--accent", "clear"],
+  attempt: ["--muted", "attempt"],
   fork: ["--run", "fork"],
   bookmark: ["--run", "bookmark"],
 };

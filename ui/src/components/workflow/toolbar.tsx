@@ -5,14 +5,16 @@ import { api } from "@/client";
 import { visible } from "../conversation/action";
 import { StatusChip } from "../status";
 import { Button, ErrorBox } from "../ui";
+import { waitsOf } from "./states";
 
 interface Props {
   id: string;
   moment: WorkflowMoment;
-  live: boolean;
   /** Why nothing can be changed now; undefined if it can. */
   refused?: string;
   notify: (text: string) => void;
+  /** Opens the variables, which are always visible only where there is space. */
+  onVariables: () => void;
 }
 
 const outcomes = new Map(
@@ -25,7 +27,8 @@ const outcomes = new Map(
 );
 
 /** The name and the status of the workflow, and what can be done with all of it. */
-export function Toolbar({ id, moment: { workflow: w, diagram: d }, refused, notify }: Props) {
+export function Toolbar({ id, moment: { workflow: w, diagram: d }, refused, notify, onVariables }: Props) {
+  const asks = waitsOf(w).some((wait) => wait.for === "user");
   const did = (text: string) => () => notify(text);
   const clear = useMutation({ mutationFn: () => api.clear(id), onSuccess: did("Cleared. Undo restores it.") });
   const undo = useMutation({ mutationFn: () => api.undo(id), onSuccess: did("Restored") });
@@ -55,11 +58,14 @@ export function Toolbar({ id, moment: { workflow: w, diagram: d }, refused, noti
     <div className="not-zen border-b border-line bg-panel">
       <div className="flex min-h-11 flex-wrap items-center gap-x-3 gap-y-1 px-4 py-1 text-[13px]">
         <p className="min-w-0 truncate font-medium">{visible(w?.name || d?.name || d?.process || "Workflow")}</p>
-        {w ? <StatusChip status={w.status} /> : <StatusChip status="idle" />}
+        <StatusChip status={asks && w?.status === "running" ? "waiting" : (w?.status ?? "idle")} />
         <span className="text-xs text-muted">
           {w ? outcomes.get(w.outcome ?? "") : "Nothing of it is active at this moment."}
         </span>
         <div className="ml-auto flex flex-wrap items-center gap-1.5">
+          <Button look="ghost" className="max-sm:h-11 lg:hidden" onClick={onVariables}>
+            Variables
+          </Button>
           {w?.status === "running" && (
             <Button icon="stop" title={why("cancel")} {...common} onClick={() => cancel.mutate()}>
               Cancel
@@ -104,6 +110,6 @@ export function Toolbar({ id, moment: { workflow: w, diagram: d }, refused, noti
 }
 
 /** The members that have a value. */
-function given(o: JsonObject = {}): Record<string, Json> {
+export function given(o: JsonObject = {}): Record<string, Json> {
   return Object.fromEntries(Object.entries(o).filter((m): m is [string, Json] => m[1] !== undefined));
 }

@@ -12,6 +12,8 @@ interface Shape {
 
 interface Canvas {
   zoom(level?: number | "fit-viewport", center?: "auto"): number;
+  scroll(by: { dx: number; dy: number }): void;
+  getContainer(): HTMLElement;
   addMarker(id: string, name: string): void;
   removeMarker(id: string, name: string): void;
   getRootElement(): Shape;
@@ -48,12 +50,15 @@ const bpmnRenderer = {
 
 /** A small diagram is not blown up, and a large one keeps a margin. */
 const largest = 1.2;
-const margin = 0.92;
+const margin = 0.94;
+/** The height of the buttons and the mark of bpmn.io below the diagram. */
+const foot = 40;
 
 /** A drawn diagram. */
 export class Drawing {
   private readonly viewer: NavigatedViewer;
   private readonly marks = new Map<string, string>(); // class of each element
+  private alive = true; // what React still asks for in the moment of the end is ignored
   private fitted = true; // nobody has moved it since it was fitted
 
   constructor(container: HTMLElement, onClick: (element: string | undefined) => void) {
@@ -70,6 +75,7 @@ export class Drawing {
   /** Draws the diagram of a process, if the file has several. */
   async open(xml: string, process?: string): Promise<void> {
     await this.viewer.importXML(xml);
+    if (!this.alive) return;
     const { diagrams = [] } = this.viewer.getDefinitions() as Definitions;
     const shows = (s?: Semantic) => s?.id === process || s?.participants?.some((p) => p.processRef?.id === process);
     const own = diagrams.findIndex((d) => shows(d.plane?.bpmnElement));
@@ -78,17 +84,21 @@ export class Drawing {
   }
 
   destroy(): void {
+    this.alive = false;
     this.viewer.destroy();
   }
 
   has(element: string): boolean {
-    return this.get("elementRegistry").get(element) !== undefined;
+    return this.alive && this.get("elementRegistry").get(element) !== undefined;
   }
 
   fit(): void {
+    if (!this.alive) return;
     const canvas = this.get("canvas");
     const full = canvas.zoom("fit-viewport", "auto");
-    canvas.zoom(Math.min(largest, margin * full), "auto");
+    const height = canvas.getContainer().clientHeight;
+    canvas.zoom(Math.min(largest, full * Math.min(margin, (height - foot) / Math.max(1, height))), "auto");
+    canvas.scroll({ dx: 0, dy: -foot / 2 });
     this.fitted = true;
   }
 
@@ -100,6 +110,7 @@ export class Drawing {
 
   /** The space has changed. */
   resized(): void {
+    if (!this.alive) return;
     this.get("canvas").resized();
     if (this.fitted) this.fit();
   }
@@ -110,6 +121,7 @@ export class Drawing {
 
   /** Gives each element the class for its state. */
   mark(classes: Map<string, string>): void {
+    if (!this.alive) return;
     const canvas = this.get("canvas");
     for (const [id, name] of this.marks) {
       if (classes.get(id) === name) continue;
@@ -125,6 +137,7 @@ export class Drawing {
 
   /** Selects an element, and shows the plane on which it is drawn. */
   select(element: string | undefined): void {
+    if (!this.alive) return;
     const shape = element === undefined ? undefined : this.get("elementRegistry").get(element);
     const root = shape && rootOf(shape);
     const canvas = this.get("canvas");
@@ -136,7 +149,9 @@ export class Drawing {
   attach(element: string, html: HTMLElement): () => void {
     const overlays = this.get("overlays");
     const id = overlays.add(element, { position: { top: -11, right: 14 }, html, scale: false });
-    return () => overlays.remove(id);
+    return () => {
+      if (this.alive) overlays.remove(id);
+    };
   }
 }
 

@@ -92,7 +92,7 @@ export default function Workflow(p: Props) {
   const { workflow } = moment;
   return (
     <div className="flex min-h-0 min-w-0 flex-1 flex-col">
-      <Toolbar id={id} moment={moment} live={state.live} refused={refused} notify={p.notify} />
+      <Toolbar id={id} moment={moment} refused={refused} notify={p.notify} onVariables={() => setSide("variables")} />
       {error !== undefined && <Failed error={error} onRetry={retry} />}
       <div className="relative flex min-h-0 flex-1">
         <div className="flex min-h-0 min-w-0 flex-1 flex-col max-sm:overflow-y-auto">

@@ -1,0 +1,1 @@
+var e={get:e=>t(()=>localStorage.getItem(e))??null,set:(e,n)=>void t(()=>localStorage.setItem(e,n)),remove:e=>void t(()=>localStorage.removeItem(e))};function t(e){try{return e()}catch{return}}export{e as t};
