@@ -114,7 +114,7 @@ var table = map[string]row{
 	"GET /api/v1/diff":                                    {rule: whole, query: "a=$S&b=$S"},
 	"GET /api/v1/search":                                  {rule: lists, query: "q=hello"},
 	"GET /api/v1/sessions":                                {rule: lists},
-	"GET /api/v1/inbox":                                   {rule: lists},
+	"GET /api/v1/inbox":                                   {rule: anyone},
 	"POST /api/v1/sessions":                               {rule: creates, body: `{"id":"$N"}`},
 	"POST /api/v1/sessions/run":                           {rule: creates, body: `{"task":"go"}`},
 	"POST /api/v1/import":                                 {rule: creates, body: `{"offset":0,"type":"session.created","data":{}}`, headers: []string{"Content-Type", "application/x-ndjson"}},

@@ -33,6 +33,13 @@ export interface AnswerOptions extends CallOptions {
   input?: wire.JsonObject | undefined;
 }
 
+export interface InboxQuery {
+  agent?: string | undefined;
+  owner?: string | undefined;
+  cursor?: string | undefined;
+  limit?: number | undefined;
+}
+
 export interface SessionsQuery {
   status?: string | undefined;
   agent?: string | undefined;
@@ -177,6 +184,9 @@ export function createApi(http: Http) {
             },
             o,
           ),
+
+    /** The questions of all sessions that wait for people, newest first. */
+    inbox: (q: InboxQuery = {}, o?: CallOptions) => get<wire.Inbox>(`/inbox${query({ ...q })}`, o),
 
     workflows: async (o?: CallOptions) => (await get<wire.Workflows>("/workflows", o)).workflows,
     /** A stored workflow; without a version, the current one. */

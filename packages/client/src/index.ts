@@ -9,6 +9,7 @@ export type {
   DiffQuery,
   EventsPage,
   EventsQuery,
+  InboxQuery,
   Login,
   Producer,
   SearchQuery,

@@ -68,3 +68,12 @@ export function brief(text: string, max = 120): string {
     .trim();
   return line.length > max ? `${line.slice(0, max - 1)}…` : line;
 }
+
+/** How long ago something was. */
+export function ago(at: string, now: number): string {
+  const minutes = Math.floor((now - Date.parse(at)) / 60_000);
+  if (!(minutes >= 1)) return "just now"; // also for a time in the future, or none
+  if (minutes < 60) return `${plural(minutes, "minute")} ago`;
+  if (minutes < 48 * 60) return `${plural(Math.floor(minutes / 60), "hour")} ago`;
+  return `${plural(Math.floor(minutes / (24 * 60)), "day")} ago`;
+}

@@ -7,6 +7,7 @@ import { useGoKeys } from "@/hooks/session-keys";
 import { toggleTheme, useTheme } from "@/hooks/theme";
 import { Account } from "./account";
 import { blurAfterClick } from "./blur-after-click";
+import { InboxLink } from "./inbox-link";
 import { KeysHelp } from "./keys-help";
 import { NoticeBar } from "./notice-bar";
 import { openSession } from "./open-session";
@@ -43,6 +44,7 @@ export function Shell() {
         </Link>
         <nav aria-label="Pages">
           <PageLink to="/">Sessions</PageLink>
+          <InboxLink />
           <PageLink to="/workflows">Workflows</PageLink>
           <PageLink to="/import">Import</PageLink>
         </nav>

@@ -6,7 +6,7 @@ import { api } from "@/client";
 import { BranchPoints } from "@/components/branches/switcher";
 import { usePlacedBranchPoints } from "@/components/branches/use-branch-points";
 import { Conversation } from "@/components/conversation/list";
-import { invocationOf, isJump, type RowActions } from "@/components/conversation/rows";
+import { invocationOf, isJump, type Row, type RowActions } from "@/components/conversation/rows";
 import { RawEvents } from "@/components/events/raw-events";
 import { useManage } from "@/components/manage";
 import { useOpenSession } from "@/components/open-session";
@@ -23,6 +23,7 @@ import { PeoplePanel } from "@/components/session/people";
 import { ThreadPanels } from "@/components/session/thread-panels";
 import { Toast } from "@/components/session/toast";
 import { isWide, ViewTabs } from "@/components/session/view-tabs";
+import { WaitingBar } from "@/components/session/waiting-bar";
 import { TerminalTab } from "@/components/terminal/tab";
 import { Transport } from "@/components/transport/transport";
 import { Button, ErrorBox, Loading, Notice } from "@/components/ui";
@@ -35,6 +36,7 @@ import { useIdleCut } from "@/hooks/idle-cut";
 import { useKeys } from "@/hooks/keys";
 import { usePresence } from "@/hooks/people";
 import { usePositionText } from "@/hooks/position-text";
+import { useQuestions } from "@/hooks/questions";
 import { useRows, useSelection } from "@/hooks/rows";
 import { useGoKeys, usePlaybackKeys } from "@/hooks/session-keys";
 import { useThrottled } from "@/hooks/tick";
@@ -51,6 +53,8 @@ const viewLabels: Record<View, string> = {
   terminal: "Terminal",
   branches: "Branches",
 };
+
+const noRows: Row[] = [];
 
 export function SessionPage() {
   const { id } = route.useParams();
@@ -109,6 +113,9 @@ function Session({ id }: { id: string }) {
   const newest = index?.markers.findLast(isJump)?.offset;
   const { selected, select, open, toggle, chosen, show } = useSelection(rows);
 
+  const waiting = useMemo(() => parts?.permissions?.filter((p) => p.status === "open") ?? [], [parts?.permissions]);
+  const nextQuestion = useQuestions(waiting, shown === "conversation" ? rows : noRows, search.ask, show, notify);
+
   const find = useFind({ id, head: state.head, thread, rows, seeking: state.seeking, onSeek: deck.seek, onRow: show });
   const lines = useRef<HTMLDivElement>(null);
   useFindMarks(lines, find.open ? find.q : undefined, chosen?.offset);
@@ -149,6 +156,7 @@ function Session({ id }: { id: string }) {
     t: () => set({ view: "terminal" }),
     b: () => set({ view: "branches" }),
     s: () => void navigate({ to: "/" }),
+    i: () => void navigate({ to: "/inbox" }),
   });
   usePlaybackKeys(deck, state);
   useFindKeys(find, shown);
@@ -274,6 +282,7 @@ function Session({ id }: { id: string }) {
                 />
               </BranchPoints>
             )}
+            {live && <WaitingBar open={waiting} onShow={nextQuestion} />}
             <Composer
               id={id}
               thread={thread ?? "main"}

@@ -40,6 +40,12 @@ const compare = createRoute({
   component: lazyRouteComponent(() => import("@/pages/compare"), "ComparePage"),
 });
 
+const inbox = createRoute({
+  getParentRoute: () => root,
+  path: "/inbox",
+  component: lazyRouteComponent(() => import("@/pages/inbox"), "InboxPage"),
+});
+
 const imports = createRoute({
   getParentRoute: () => root,
   path: "/import",
@@ -54,7 +60,7 @@ const workflows = createRoute({
 });
 
 export const router = createRouter({
-  routeTree: root.addChildren([sessions, session, compare, imports, workflows]),
+  routeTree: root.addChildren([sessions, session, inbox, compare, imports, workflows]),
   defaultPreload: false,
   scrollRestoration: false,
 });

@@ -63,6 +63,8 @@ export interface SessionSearch {
   /** The playhead: events before this offset are shown; absent for live. */
   at?: number;
   thread?: string;
+  /** The offset of a question to show. */
+  ask?: number;
   /** The threads with their own panels. */
   pane?: string[];
   view?: View;
@@ -80,6 +82,7 @@ export function sessionSearch(s: Raw): SessionSearch {
   return {
     at: offset(s.at),
     thread: text(s.thread),
+    ask: offset(s.ask),
     pane: names(s.pane),
     view: views.find((v) => v === s.view && v !== "conversation"),
     panel: panels.find((p) => p === s.panel),

@@ -42,7 +42,7 @@ function notShownText(a: Action): string {
   return `Not shown: ${parts.join(" and ")}.`;
 }
 
-/** A wrapped text that scrolls when it is long, with its number of lines. */
+/** A wrapped text with its number of lines. It scrolls when it is long; a command is always shown whole. */
 function Block({ label, text, hint, prompt }: { label: string; text: string; hint?: string; prompt?: boolean }) {
   const lines = text.split("\n").length;
   return (
@@ -50,7 +50,7 @@ function Block({ label, text, hint, prompt }: { label: string; text: string; hin
       <p className="mb-1 text-xs [overflow-wrap:anywhere] text-muted">
         {label}
         {hint && ` ${hint}`}
-        {lines > 12 && ` · ${lines.toLocaleString("en")} lines, scroll to read all`}
+        {!prompt && lines > 12 && ` · ${lines.toLocaleString("en")} lines, scroll to read all`}
       </p>
       {/* biome-ignore lint/a11y/useSemanticElements: a fieldset is for form fields, but a label needs a role */}
       <pre
@@ -58,7 +58,7 @@ function Block({ label, text, hint, prompt }: { label: string; text: string; hin
         tabIndex={0}
         role="group"
         aria-label={label}
-        className="max-h-64 overflow-auto rounded-md border border-field bg-bg px-3 py-2 font-mono text-xs whitespace-pre-wrap [overflow-wrap:anywhere]"
+        className={`overflow-auto rounded-md border border-field bg-bg px-3 py-2 font-mono text-xs whitespace-pre-wrap [overflow-wrap:anywhere] ${prompt ? "" : "max-h-64"}`}
       >
         {prompt && <span className="text-muted select-none">$ </span>}
         {visible(text)}

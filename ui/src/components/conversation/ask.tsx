@@ -1,7 +1,8 @@
 import { useMutation } from "@tanstack/react-query";
-import type { JsonObject, Permission, PermissionOption } from "@tapedeck/client";
+import { type JsonObject, type Permission, type PermissionOption, TapedeckError } from "@tapedeck/client";
 import { isObject } from "@tapedeck/client/fold";
-import { useMemo } from "react";
+import { type KeyboardEvent, useMemo } from "react";
+import { keysAreOn } from "@/hooks/keys";
 import { FormAnswer, FormQuestion } from "../form/question";
 import { fieldsOf } from "../form/values";
 import { Button, ErrorBox } from "../ui";
@@ -24,9 +25,22 @@ export function Ask({ permission: p, onAnswer }: Props) {
   const fields = useMemo(() => fieldsOf(p.form), [p.form]);
   const isOpen = p.status === "open";
   const title = p.message && p.message !== action?.command ? p.message : titleOf(action?.tool);
+  const onKeyDown = (e: KeyboardEvent) => {
+    const option = isOpen && fields.length === 0 ? sorted(p.options)[Number(e.key) - 1] : undefined;
+    if (!option || isLasting(option) || !onAnswer || answer.isPending || !keysAreOn()) return;
+    if (e.ctrlKey || e.altKey || e.metaKey) return;
+    e.preventDefault(); // the page would move the playhead
+    answer.mutate({ option: option.id });
+  };
   return (
+    // biome-ignore lint/a11y/useSemanticElements: its keys and focus are those of a part of a row
     <div
-      className={`rounded-md border px-3 py-2 text-[13px] ${isOpen ? "border-warn/50 bg-warn-soft" : "border-line bg-panel"}`}
+      role="article"
+      aria-label={isOpen ? "Question that waits for you" : "Question"}
+      tabIndex={-1}
+      data-ask={p.offset}
+      onKeyDown={onKeyDown}
+      className={`group/ask rounded-md border px-3 py-2 text-[13px] ${isOpen ? "border-warn/50 bg-warn-soft" : "border-line bg-panel"}`}
     >
       <p className="max-h-40 overflow-auto font-medium [overflow-wrap:anywhere] whitespace-pre-wrap">
         {visible(title)}
@@ -57,14 +71,22 @@ export function Ask({ permission: p, onAnswer }: Props) {
           onChoose={(option) => answer.mutate({ option })}
         />
       )}
-      {answer.isError && (
+      {answer.isError && !isOver(answer.error) && (
         <div className="mt-2">
           <ErrorBox error={answer.error} />
         </div>
       )}
+      {answer.isError && isOver(answer.error) && (
+        <p role="status" className="mt-2 text-muted">
+          This question no longer waits: it was answered, or its run has ended. Your answer was not used.
+        </p>
+      )}
     </div>
   );
 }
+
+/** Somebody else answered before, or the run has ended. */
+const isOver = (error: unknown) => error instanceof TapedeckError && error.kind === "conflict";
 
 function titleOf(tool: string | undefined): string {
   return tool ? `May the agent use ${tool}?` : "The agent asks for permission";
@@ -89,6 +111,13 @@ function Answered({ permission: p }: { permission: Permission }) {
       {visible(`Answered: ${chosen ? labelOf(chosen) : p.option}${p.answered_by ? ` (${p.answered_by})` : ""}`)}
     </p>
   );
+}
+
+/** The options in the order of their keys: those that answer once come first, and only they have a key. */
+function sorted(options: PermissionOption[]): PermissionOption[] {
+  const rank = (o: PermissionOption) =>
+    isLasting(o) ? order.length + 1 : (order.indexOf(o.kind ?? "") + order.length + 1) % (order.length + 1);
+  return options.toSorted((a, b) => rank(a) - rank(b));
 }
 
 const isLasting = (o: PermissionOption) => o.kind?.endsWith("_always") ?? false;
@@ -122,12 +151,10 @@ function Options({
   disabled: boolean;
   onChoose: (option: string) => void;
 }) {
-  const rank = (o: PermissionOption) => (order.indexOf(o.kind ?? "") + order.length + 1) % (order.length + 1);
-  const once = options.filter((o) => !isLasting(o)).toSorted((a, b) => rank(a) - rank(b));
-  const button = (o: PermissionOption) => (
+  const button = (o: PermissionOption, i: number) => (
     <Button
       key={o.id}
-      look={looks[o.kind as keyof typeof looks] ?? "plain"}
+      look={isLasting(o) ? "ghost" : (looks[o.kind as keyof typeof looks] ?? "plain")}
       busy={busy}
       disabled={disabled}
       className="h-auto! min-h-8 py-1 text-left [overflow-wrap:anywhere] whitespace-normal! max-sm:min-h-11"
@@ -135,14 +162,25 @@ function Options({
       onClick={() => onChoose(o.id)}
     >
       {labelOf(o)}
+      {!isLasting(o) && !disabled && (
+        <span
+          aria-hidden="true"
+          data-key={i + 1}
+          className="hidden font-mono text-[11px] opacity-80 group-focus-within/ask:inline after:content-[attr(data-key)]"
+        />
+      )}
     </Button>
   );
   return (
     <>
-      <div className="mt-3 flex flex-wrap gap-2">{once.map(button)}</div>
-      {options.filter(isLasting).map((o) => (
+      <div className="mt-3 flex flex-wrap gap-2">
+        {sorted(options)
+          .filter((o) => !isLasting(o))
+          .map(button)}
+      </div>
+      {options.filter(isLasting).map((o, i) => (
         <div key={o.id} className="mt-2 flex flex-wrap items-center gap-x-3 gap-y-1">
-          {button(o)}
+          {button(o, i)}
           <span className="min-w-0 flex-1 basis-48 text-xs [overflow-wrap:anywhere] text-muted">{coverageText(o)}</span>
         </div>
       ))}
