@@ -91,6 +91,7 @@ packages: build ## pack the npm packages, and check the tarballs in a project of
 	npm ci --no-audit --no-fund --silent --ignore-scripts && npm run --silent -w packages/client build && npm run --silent -w packages/react build && npm run --silent -w packages/player build && npm run --silent -w packages/ai-sdk build
 	cd examples/react && TAPEDECK_BIN=$(abspath $(BIN)) npm run --silent check
 	node examples/player/check.mjs --binary $(abspath $(BIN))
+	node examples/ai-sdk/check/check.mjs --binary $(abspath $(BIN))
 	node test/packages/run.mjs --binary $(abspath $(BIN))
 
 clean: ## remove build results

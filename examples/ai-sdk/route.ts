@@ -1,0 +1,14 @@
+import { convertToModelMessages, streamText } from "ai";
+import { model } from "./model.ts";
+import { td } from "./tapedeck.ts";
+
+export async function POST(request: Request) {
+  const { id, messages, trigger } = await request.json();
+  const run = await td.run(id, { messages, trigger });
+  const result = streamText({
+    model,
+    messages: await convertToModelMessages(messages),
+    abortSignal: run.signal,
+  });
+  return run.respond(result);
+}
