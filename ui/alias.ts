@@ -9,5 +9,6 @@ export const alias = [
   { find: /^@tapedeck\/client$/, replacement: client("index.ts") },
   { find: /^@tapedeck\/client\/fold$/, replacement: client("fold/index.ts") },
   { find: /^@tapedeck\/client\/player$/, replacement: client("player/index.ts") },
+  { find: /^@tapedeck\/client\/workflow$/, replacement: client("player/workflow.ts") },
   { find: /^@tapedeck\/client\/testing$/, replacement: client("player/fake.ts") },
 ];

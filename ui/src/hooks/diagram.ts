@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import type { StartedDiagram } from "@tapedeck/client/player";
+import type { StartedDiagram } from "@tapedeck/client/workflow";
 import { useMemo } from "react";
 import { api } from "@/client";
 import { type DiagramModel, modelOf } from "@/components/workflow/model";

@@ -1,4 +1,5 @@
-import { type Deck, WorkflowLog, type WorkflowMoment } from "@tapedeck/client/player";
+import type { Deck } from "@tapedeck/client/player";
+import { WorkflowLog, type WorkflowMoment } from "@tapedeck/client/workflow";
 import { useEffect, useMemo, useReducer, useRef, useState } from "react";
 import { useSource } from "./source";
 

@@ -4,10 +4,3 @@ export { createPlayer, type Player, type PlayerOptions, type Recording } from ".
 export { Deck, type DeckOptions, type DeckState, idleMs } from "./deck.ts";
 export * from "./find.ts";
 export { eventsPerSecond } from "./positions.ts";
-export {
-  type RevertedActivation,
-  type StartedDiagram,
-  WorkflowLog,
-  type WorkflowMoment,
-  type WorkflowSource,
-} from "./workflow.ts";

@@ -1,6 +1,6 @@
 import type { Message, ToolCall } from "@tapedeck/client";
 import type { WorkflowActivation, WorkflowView } from "@tapedeck/client/fold";
-import type { RevertedActivation, WorkflowMoment } from "@tapedeck/client/player";
+import type { RevertedActivation, WorkflowMoment } from "@tapedeck/client/workflow";
 
 export type ElementState =
   | "pending"

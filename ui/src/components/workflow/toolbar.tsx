@@ -1,6 +1,6 @@
 import { useMutation } from "@tanstack/react-query";
 import type { Json, JsonObject } from "@tapedeck/client";
-import type { WorkflowMoment } from "@tapedeck/client/player";
+import type { WorkflowMoment } from "@tapedeck/client/workflow";
 import { api } from "@/client";
 import { visible } from "../conversation/action";
 import { StatusChip } from "../status";
