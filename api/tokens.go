@@ -9,7 +9,7 @@ type NewToken struct {
 	Expires    *time.Time `json:"expires,omitempty"`    // when it ends to be valid, at most a year from now; absent: in an hour
 	Subject    string     `json:"subject,omitempty"`    // who uses it, as an id; absent: who asks for it. Only an admin names another user; for an agent it is the name of the agent
 	Forks      bool       `json:"forks,omitempty"`      // it is good for the forks of the session by the same owner, too
-	Before     int64      `json:"before,omitempty"`     // only the events before this offset can be read with it; for the role reader
+	Before     *int64     `json:"before,omitempty"`     // above 0: only the events before this offset can be read with it; for the role reader
 	Invocation string     `json:"invocation,omitempty"` // the open run that an agent writes with it; for the role agent
 	Name       string     `json:"name,omitempty"`       // for people, at most 512 bytes; a token with a name is listed
 }

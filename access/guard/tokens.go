@@ -31,12 +31,17 @@ func (v *Issued) Issue(ctx context.Context, n api.NewToken) (api.IssuedToken, er
 		return api.IssuedToken{}, err
 	case s.Kind != tapedeck.KindSession:
 		return api.IssuedToken{}, notFound(n.Session)
-	case n.Before > s.Head:
+	case n.Before != nil && *n.Before < 1:
+		return api.IssuedToken{}, tapedeck.Errorf(tapedeck.Invalid, "before must be above 0").WithHint("leave it out for a token of the whole session")
+	case n.Before != nil && *n.Before > s.Head:
 		return api.IssuedToken{}, beyond(n.Session, s.Head)
 	}
 	grant := grants.Grant{
-		Subject: i.Subject, Role: access.Role(n.Role), Session: s.ID, Gen: s.Gen, Forks: n.Forks, Invocation: n.Invocation, Before: n.Before,
+		Subject: i.Subject, Role: access.Role(n.Role), Session: s.ID, Gen: s.Gen, Forks: n.Forks, Invocation: n.Invocation,
 		Name: n.Name, Expires: time.Now().Add(defaultLife).Unix(),
+	}
+	if n.Before != nil {
+		grant.Before = *n.Before
 	}
 	if n.Expires != nil {
 		grant.Expires = n.Expires.Unix()

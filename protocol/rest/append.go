@@ -25,6 +25,7 @@ import (
 func (h *handler) append(w http.ResponseWriter, r *http.Request) error {
 	if IsOpen(r) {
 		_ = http.NewResponseController(w).EnableFullDuplex() // an answer, also an error, comes before the end of the body; without it, after the end
+		w.Header().Set("Connection", "close")                // net/http panics if it reads the next request while a part of this body is left
 	}
 	id, err := target(r)
 	if err != nil {
