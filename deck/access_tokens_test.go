@@ -92,7 +92,7 @@ func TestWrongTokens(t *testing.T) {
 	g := openGuarded(t, deck.Options{})
 	session := g.session("")
 	for body, want := range map[string]int{
-		`{"role":"admin"}`: 400, `{"role":"agent"}`: 400, `{"role":"user","before":2}`: 400, `{"role":"reader","before":99}`: 400,
+		`{"role":"admin"}`: 400, `{"role":"agent"}`: 400, `{"role":"user","before":2}`: 400, `{"role":"reader","before":99}`: 400, `{"role":"reader","before":0}`: 400, `{"role":"reader","before":-1}`: 400,
 		`{"role":"reader","before":2,"forks":true}`: 400, `{"role":"user","subject":"bob"}`: 403, `{"role":"user","expires":"2001-01-01T00:00:00Z"}`: 400,
 	} {
 		if code, answer := g.send("POST", "/api/v1/sessions/"+session+"/tokens", "owner", body); code != want {

@@ -5,8 +5,10 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -122,6 +124,39 @@ func TestOpenBodyHostile(t *testing.T) {
 	s.expect(t, `"seq":0`)
 	go stop()
 	s.expect(t, `the server stops`, "")
+}
+
+// TestOpenBodyRefused: a refused body ends its connection in order, so that no later
+// request is sent on it.
+func TestOpenBodyRefused(t *testing.T) {
+	d, err := deck.Open(t.Context(), "", deck.Options{InMemory: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said strings.Builder
+	server := httptest.NewUnstartedServer(d.Handler())
+	server.Config.ErrorLog = log.New(&said, "", 0)
+	server.Start()
+	for range 3 {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+"/api/v1/sessions/nobody/events", strings.NewReader(`{"type":"acme.said"}`+"\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/x-ndjson")
+		r.Header.Set("Accept", "application/x-ndjson")
+		resp, err := server.Client().Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		if resp.StatusCode != http.StatusNotFound || !resp.Close {
+			t.Errorf("status %d, the connection stays open: %v", resp.StatusCode, !resp.Close)
+		}
+	}
+	server.Close()
+	if said.Len() > 0 {
+		t.Errorf("net/http says %s", &said)
+	}
 }
 
 // A pipeListener has one connection, without a buffer.
