@@ -257,6 +257,22 @@ export const checks = {
       await conversation(page).getByText("first answer").waitFor();
     }),
 
+  "after a log-in the browser stays on this server, whatever the address says": () =>
+    withAccess(async (page, server) => {
+      for (const next of [
+        "/.//evil.example/x",
+        "//evil.example/x",
+        "/\\\\evil.example",
+        "https://evil.example/",
+        `${server.url}//evil.example`,
+      ]) {
+        await page.goto(`${server.url}/login?next=${encodeURIComponent(next)}`);
+        const on = page.getByRole("link", { name: /Go to the sessions/ });
+        await on.waitFor();
+        assert.equal(await on.getAttribute("href"), "/", next);
+      }
+    }),
+
   "the page shows who is logged in, and logs out": () =>
     withAccess(async (page, server) => {
       await page.getByText(/^Logged in as\s+ada$/).waitFor();
