@@ -221,6 +221,8 @@ type ImportRequest struct {
 	Title  string `json:"title,omitempty"`  // the title of the session; without it, one from the content
 	Owner  string `json:"owner,omitempty"`  // the owner of the session
 	Actor  string `json:"actor,omitempty"`  // the user, agent or program that imports
+
+	WithoutLabels []string `json:"-"` // labels in the file that the sessions do not get
 }
 
 // Imported reports what an import created.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -231,6 +232,35 @@ func TestListsAndSearches(t *testing.T) {
 		page, err := c.Sessions(t.Context(), tapedeck.Filter{})
 		if err != nil || len(page.Sessions) != want {
 			t.Errorf("%s lists %d sessions, %v", token, len(page.Sessions), err)
+		}
+	}
+}
+
+// TestImportSharesNothing: a user who imports a file of others shares nothing with them,
+// whatever labels the file has, at its beginning and later. An admin restores them.
+func TestImportSharesNothing(t *testing.T) {
+	g := openGuarded(t, deck.Options{})
+	file := `{"offset":0,"type":"session.created","data":{"labels":{"share.write":"*","pin":"1"},"Labels":{"share.write":"*"}}}
+{"offset":1,"type":"session.renamed","data":{"labels":{"share.read":"eve"}}}
+{"offset":2,"type":"session.renamed","data":{"labels":{"share.write":"eve","pin":"2"}}}
+`
+	for token, want := range map[string]map[string]string{"owner": {"pin": "2"}, "admin": {"share.write": "eve", "pin": "2"}} {
+		for lines := range 3 {
+			part := strings.Join(strings.SplitAfter(file, "\n")[:lines+1], "")
+			made, err := g.dial(token).Import(t.Context(), api.ImportRequest{Format: "ndjson"}, strings.NewReader(part))
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err := g.Session(made.Sessions[0]).Info(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if token == "owner" && (s.Labels["share.write"] != "" || s.Labels["share.read"] != "" || lines == 1 && len(s.Labels) > 0) {
+				t.Errorf("after %d events the session of the owner has %v", lines+1, s.Labels)
+			}
+			if lines == 2 && !maps.Equal(s.Labels, want) {
+				t.Errorf("%s: %v, want %v", token, s.Labels, want)
+			}
 		}
 	}
 }

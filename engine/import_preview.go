@@ -48,7 +48,7 @@ func (e *Engine) decoder(in api.ImportRequest, r io.Reader) (*exchange.Decoder, 
 			return nil, err
 		}
 	}
-	return exchange.NewDecoder(in.Format, r, exchange.Options{Title: in.Title, Owner: in.Owner, Actor: in.Actor, Now: e.options.Now})
+	return exchange.NewDecoder(in.Format, r, exchange.Options{Title: in.Title, Owner: in.Owner, Actor: in.Actor, WithoutLabels: in.WithoutLabels, Now: e.options.Now})
 }
 
 // previewSession begins the next session, and checks whether its id is free.

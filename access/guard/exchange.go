@@ -44,14 +44,23 @@ func importer(i *access.Identity, given string) string {
 	return i.Subject
 }
 
+// imported returns an import as the identity may do it. The sessions of a file that others
+// wrote are shared with nobody, unless an admin restores them.
+func imported(i *access.Identity, in api.ImportRequest) api.ImportRequest {
+	in.Owner, in.Actor = importer(i, in.Owner), actor(i, in.Actor)
+	if i.Role != access.Admin {
+		in.WithoutLabels = shares
+	}
+	return in
+}
+
 // Import creates sessions from a file.
 func (v *Guarded) Import(ctx context.Context, in api.ImportRequest, r io.Reader) (api.Imported, error) {
 	i, err := imports(ctx)
 	if err != nil {
 		return api.Imported{}, err
 	}
-	in.Owner, in.Actor = importer(i, in.Owner), actor(i, in.Actor)
-	return v.verbs.Import(ctx, in, r)
+	return v.verbs.Import(ctx, imported(i, in), r)
 }
 
 // PreviewImport tells what an import would create.
@@ -60,8 +69,7 @@ func (v *Guarded) PreviewImport(ctx context.Context, in api.ImportRequest, r io.
 	if err != nil {
 		return api.ImportPreview{}, err
 	}
-	in.Owner, in.Actor = importer(i, in.Owner), actor(i, in.Actor)
-	return v.verbs.PreviewImport(ctx, in, r)
+	return v.verbs.PreviewImport(ctx, imported(i, in), r)
 }
 
 // Presence notes where a user is. The user is the identity; only an admin names others.

@@ -340,6 +340,9 @@ func (v *Guarded) Clear(ctx context.Context, c api.Clear) (api.Rewound, error) {
 	return v.verbs.Clear(ctx, c)
 }
 
+// shares are the labels that share a session.
+var shares = []string{access.ShareRead, access.ShareWrite}
+
 // Fork creates a session that shares the events of another. It belongs to the identity,
 // and is shared with nobody. A fork by the token of one session belongs to the owner of
 // that session.
@@ -363,7 +366,7 @@ func (v *Guarded) Fork(ctx context.Context, f api.Fork) (tapedeck.Session, error
 	case i.Role != access.Admin:
 		f.Owner = i.Subject
 	}
-	f.WithoutLabels = []string{access.ShareRead, access.ShareWrite}
+	f.WithoutLabels = shares
 	s, err := v.verbs.Fork(ctx, f)
 	return s, v.conflict(ctx, i, f.ID, err)
 }

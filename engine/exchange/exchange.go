@@ -41,11 +41,12 @@ const maxSkipped = 1000
 
 // Options of a decoder. All are optional.
 type Options struct {
-	Title string                     // of the session; "" for a title from the content. If there are several sessions, all but the first get a number
-	Owner string                     // of the sessions
-	Actor string                     // of the events of the session itself
-	NewID func(prefix string) string // makes the ids of invocations; nil for [tapedeck.NewID]
-	Now   func() time.Time           // when a recording without a time began; nil for [time.Now]
+	Title         string                     // of the session; "" for a title from the content. If there are several sessions, all but the first get a number
+	Owner         string                     // of the sessions
+	Actor         string                     // of the events of the session itself
+	WithoutLabels []string                   // labels in an export that the sessions do not get
+	NewID         func(prefix string) string // makes the ids of invocations; nil for [tapedeck.NewID]
+	Now           func() time.Time           // when a recording without a time began; nil for [time.Now]
 }
 
 // A Decoder reads the events of one input. It can be used once.

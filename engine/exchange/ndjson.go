@@ -3,6 +3,8 @@ package exchange
 import (
 	"encoding/json"
 	"errors"
+	"maps"
+	"slices"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/order"
@@ -116,6 +118,7 @@ func (n *ndjson) event(e tapedeck.Event) error {
 	if err := checkNames(&e); err != nil {
 		return err
 	}
+	n.dropLabels(&e)
 	if n.effective {
 		if e.Type == tapedeck.SessionForked {
 			e.Data = encode(without(object(e.Data), setOf("previous"))) // it names a jump that is not in the file
@@ -127,6 +130,23 @@ func (n *ndjson) event(e tapedeck.Event) error {
 	}
 	n.emit(e)
 	return nil
+}
+
+// dropLabels removes [Options.WithoutLabels] from an event that sets labels.
+func (n *ndjson) dropLabels(e *tapedeck.Event) {
+	names := n.d.options.WithoutLabels
+	if len(names) == 0 || tapedeck.ChannelOf(e.Type) != tapedeck.ChannelSession {
+		return
+	}
+	m := object(e.Data)
+	labels := object(m["labels"])
+	if !slices.ContainsFunc(names, func(name string) bool { return labels[name] != nil }) {
+		return
+	}
+	rest := tapedeck.Members{} // not null, which would keep the labels before
+	maps.Copy(rest, without(labels, setOf(names...)))
+	m["labels"] = encode(rest)
+	e.Data = encode(m)
 }
 
 // checkNames checks the members of an event that the catalogue uses.
