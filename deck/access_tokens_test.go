@@ -162,6 +162,20 @@ func identityOf(t *testing.T, g *guarded, token string) *access.Identity {
 	return who
 }
 
+// TestLoginWithALongToken: a token that no cookie can hold logs nobody in.
+func TestLoginWithALongToken(t *testing.T) {
+	g := openGuarded(t, deck.Options{})
+	long := strings.Repeat("x", 5000)
+	g.known[long] = g.known["owner"]
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/login", strings.NewReader(`{"token":"`+long+`"}`))
+	r.Host = "localhost:4747"
+	r.Header.Set("Tapedeck-Login", "1")
+	w := httptest.NewRecorder()
+	if g.Handler().ServeHTTP(w, r); w.Code != http.StatusRequestEntityTooLarge || len(w.Result().Cookies()) > 0 || !strings.Contains(w.Body.String(), "fewer claims") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
 // TestLogin: a browser logs in with a cookie that only its own pages use.
 func TestLogin(t *testing.T) {
 	g := openGuarded(t, deck.Options{AllowOrigins: []string{"https://app.example"}})

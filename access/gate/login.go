@@ -85,6 +85,9 @@ func (g *Gate) login(w http.ResponseWriter, r *http.Request) error {
 	return g.logIn(w, r)
 }
 
+// maxCookie is how many bytes of a cookie every browser keeps (RFC 6265, section 6.1).
+const maxCookie = 4096
+
 func (g *Gate) logIn(w http.ResponseWriter, r *http.Request) error {
 	var body struct {
 		Token string `json:"token"`
@@ -101,7 +104,12 @@ func (g *Gate) logIn(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	http.SetCookie(w, cookie(r, token, who.Expires))
+	c := cookie(r, token, who.Expires)
+	if len(c.String()) > maxCookie {
+		return tapedeck.Errorf(tapedeck.TooLarge, "the token is too long for a cookie, so a browser cannot keep it").
+			WithHint("a cookie has at most %d bytes; let the identity provider issue a token with fewer claims", maxCookie)
+	}
+	http.SetCookie(w, c)
 	return answerLogin(w, who)
 }
 

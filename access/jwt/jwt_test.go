@@ -142,6 +142,10 @@ func TestRoles(t *testing.T) {
 	if err != nil || err2 != nil || a.Subject == b.Subject || tapedeck.CheckID("it", a.Subject) != nil {
 		t.Errorf("%+v %+v %v %v", a, b, err, err2)
 	}
+	c, err := v.Verify(t.Context(), sign(t, jwt.SigningMethodHS256, []byte(secret), claims(map[string]any{"sub": a.Subject}), nil))
+	if err != nil || c.Subject == a.Subject {
+		t.Errorf("the subject %s is that of another one, %v", c.Subject, err)
+	}
 }
 
 // An issuer serves its keys, which change.
