@@ -84,8 +84,7 @@ func keyIn(s session.Session) key {
 	return key{s.AppName(), s.UserID(), s.ID()}
 }
 
-// attendedBy returns the session whose invocation the plugin watches. It returns nil if
-// there is none.
+// attendedBy returns the session of an invocation, if the plugin watches it, else nil.
 func (s *Service) attendedBy(k key, invocation string) *conversation {
 	s.mu.Lock()
 	defer s.mu.Unlock()

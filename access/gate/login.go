@@ -43,8 +43,8 @@ type login struct {
 	Expires *time.Time  `json:"expires,omitempty"`
 }
 
-// Login serves /login: GET is the page for people, or tells a program who is logged in, POST with {"token"} logs in, DELETE logs
-// out.
+// Login serves /login. GET sends the page to people, and tells a program who is logged in.
+// POST with {"token"} logs in. DELETE logs out.
 func (g *Gate) Login() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")

@@ -33,7 +33,7 @@ const (
 	RevokedFile = "revoked.json" // what was revoked and has not expired
 	NamedFile   = "named.json"   // the tokens that have a name, without the tokens themselves
 	keySize     = sha256.Size    // bytes
-	maxLive     = 100_000        // tokens in use at once whose streams end with a revocation
+	maxLive     = 100_000        // tokens in use at once; a revocation ends the streams of these
 	maxLife     = 366 * 24 * time.Hour
 	maxNamed    = 1000 // tokens with a name of one session
 )
@@ -135,7 +135,7 @@ func (i *Issuer) loadKey() error {
 	return nil
 }
 
-// Sign returns the token of a grant, whose ID and Issued it sets.
+// Sign sets ID and Issued of a grant and returns its token.
 func (i *Issuer) Sign(g *Grant) (string, error) {
 	now := time.Now()
 	switch life := time.Unix(g.Expires, 0).Sub(now); {
@@ -242,7 +242,7 @@ func nameOf(gen int64, id string) string { return strconv.FormatInt(gen, 10) + "
 // maxRevoked is how many single tokens of all sessions are revoked at once.
 const maxRevoked = 100_000
 
-// Revoke makes a token of a session invalid for ever, and ends its streams.
+// Revoke makes a token of a session invalid, and ends its streams.
 func (i *Issuer) Revoke(gen int64, id string) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -56,9 +56,8 @@ func signed(i *access.Identity, events []tapedeck.Event) []tapedeck.Event {
 // maxProducer is the longest id of a producer, in bytes.
 const maxProducer = 512
 
-// scoped returns a producer whose id is that of the subject alone, if others write the
-// session, too: a token of one session must not use up the numbers of its owner's
-// producers.
+// scoped returns the producer as the store knows it. The id of a token of one session gets
+// its subject as a part: such a token must not use up the numbers of its owner's producers.
 func scoped(i *access.Identity, p *tapedeck.Producer) *tapedeck.Producer {
 	if p == nil || i.Limits.Session == "" {
 		return p

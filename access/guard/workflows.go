@@ -18,8 +18,8 @@ type Workflows interface {
 	Prepare(ctx context.Context, r api.RunWorkflow) (api.Task, error)
 }
 
-// Library is a [Workflows] that everybody reads whose token is not for one session, and
-// that an admin writes.
+// Library is a [Workflows]. An admin writes it. Everybody else reads it, but not with a token
+// of one session.
 type Library struct {
 	g         *Guard
 	workflows Workflows

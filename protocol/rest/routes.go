@@ -62,7 +62,7 @@ func sessionRoutes() []Route {
 			serve: (*handler).rename,
 		},
 		{
-			Method: http.MethodPost, Path: "/sessions/{id}/close", Summary: "Close a session for ever.",
+			Method: http.MethodPost, Path: "/sessions/{id}/close", Summary: "Close a session. It stays closed.",
 			Request: api.Close{}, Optional: true, Answer: tapedeck.Session{}, Status: http.StatusOK,
 			serve: (*handler).close,
 		},

@@ -268,7 +268,7 @@ func control(t *testing.T, file string) *process.Runner {
 }
 
 // TestControlAlone runs an agent that cannot ask people: nothing is allowed. An
-// unknown request is answered, too; otherwise the agent would wait for ever.
+// unknown request is answered, too; otherwise the agent would never stop waiting.
 func TestControlAlone(t *testing.T) {
 	for _, file := range []string{"reject", "odd"} {
 		if _, err := run(t, t.Context(), control(t, file), tapedeck.Invocation{Task: "the task"}); err != nil {

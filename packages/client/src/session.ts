@@ -48,7 +48,7 @@ export class Session {
     return this.api.rename(this.id, title, o);
   }
 
-  /** Closes the session for ever. */
+  /** Closes the session. It stays closed. */
   close(o?: CallOptions): Promise<wire.SessionRow> {
     return this.api.close(this.id, o);
   }
