@@ -40,9 +40,9 @@ export function Shell() {
       </a>
       <header className="not-zen flex min-h-11 shrink-0 flex-wrap items-center gap-x-4 border-b max-sm:gap-x-2 border-line bg-panel px-4">
         <Link to="/" className="flex items-center gap-2 font-semibold tracking-tight">
-          <Mark /> <span className="max-sm:sr-only">Tapedeck</span>
+          <Mark /> Tapedeck
         </Link>
-        <nav aria-label="Pages">
+        <nav aria-label="Pages" className="max-sm:order-last max-sm:-mx-2 max-sm:w-full">
           <PageLink to="/">Sessions</PageLink>
           <InboxLink />
           <PageLink to="/workflows">Workflows</PageLink>
