@@ -97,7 +97,7 @@ export const checks = {
       await page.keyboard.press("x");
       await page.keyboard.press("k");
       await page.keyboard.press("x");
-      await page.getByText("Two sessions are marked").waitFor();
+      await page.getByText("2 sessions marked").waitFor();
       await page.keyboard.press("c");
       await until(
         () => /compare\?a=three&b=two/.test(page.url()),
