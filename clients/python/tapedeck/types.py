@@ -245,6 +245,8 @@ class Agent(TypedDict):
     name: str
     kind: str
     description: NotRequired[str]
+    models: NotRequired[list[str]]
+    folders: NotRequired[list[str]]
     capabilities: NotRequired[dict[str, bool]]
     unavailable: NotRequired[str]
 
