@@ -1,10 +1,10 @@
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useCount, useNotices } from "@/hooks/attention";
-import { useInbox } from "@/hooks/inbox";
+import { useInboxLater } from "@/hooks/inbox";
 
 /** The link to the inbox, with the number of questions that wait. The tab shows the number, too. */
 export function InboxLink() {
-  const inbox = useInbox();
+  const inbox = useInboxLater();
   const navigate = useNavigate();
   const n = inbox.data?.total ?? 0;
   useCount(n);
