@@ -53,8 +53,7 @@ func (d Draft) Len() int {
 
 // draft encodes e, which must have passed Check, without its offset.
 func (e *Event) draft() Draft {
-	const names = 152 // bytes of all names and punctuation, the time and the longest channel
-	b := make([]byte, headroom, headroom+names+len(e.Type)+len(e.Thread)+len(e.Invocation)+len(e.Instance)+len(e.Actor)+len(e.Data))
+	b := make([]byte, headroom, headroom+e.draftSize())
 	b = append(b, `"type":`...)
 	b = appendString(b, e.Type)
 	b = append(b, `,"channel":`...)
@@ -79,6 +78,27 @@ func (e *Event) draft() Draft {
 		b = appendCompact(append(b, `,"data":`...), e.Data) // must be one line: SSE and NDJSON depend on it
 	}
 	return Draft{buf: append(b, '}')}
+}
+
+// draftSize returns how many bytes a draft takes if no string needs an escape. Records stay
+// in memory while they are new, so it is no estimate.
+func (e *Event) draftSize() int {
+	const always = len(`"type":"","channel":"","timestamp":""}`) + len(timeLayout)
+	n := always + len(e.Type) + len(e.Channel)
+	for _, m := range [...]struct {
+		name, value int
+	}{
+		{len(`,"thread":""`), len(e.Thread)}, {len(`,"invocation":""`), len(e.Invocation)}, {len(`,"instance":""`), len(e.Instance)},
+		{len(`,"actor":""`), len(e.Actor)}, {len(`,"data":`), len(e.Data)},
+	} {
+		if m.value > 0 {
+			n += m.name + m.value
+		}
+	}
+	if e.Turn != 0 {
+		n += len(`,"turn":`) + 20
+	}
+	return n
 }
 
 // appendCompact appends valid JSON without the space between its tokens.

@@ -3,6 +3,7 @@ package tapedeck
 import (
 	"errors"
 	"fmt"
+	"time"
 )
 
 // A Kind says what an error means to the caller, whatever its cause.
@@ -17,6 +18,7 @@ const (
 	NotFound     Kind = "not_found"    // 404: no such session, run or event
 	Conflict     Kind = "conflict"     // 409: the session is not in the state that the request assumes
 	Gone         Kind = "gone"         // 410: it was deleted, but forks still need its events
+	Replaced     Kind = "replaced"     // 410: the client's cursor is of another history of the session: it was deleted and created again, or restored
 	Precondition Kind = "precondition" // 412: a condition in a header does not hold
 	TooLarge     Kind = "too_large"    // 413: over a limit of size or number
 	Unsupported  Kind = "unsupported"  // 415: a media type or feature that is not supported
@@ -34,6 +36,9 @@ type Error struct {
 	Hint    string // what to do about it; may be empty
 	Err     error  // the cause, for the operator's log; users never see it
 
+	// After is when it is worth to try again, for [Limited] and [Unavailable]; 0 for soon.
+	After time.Duration
+
 	// Problems is what is wrong with a document of the user, such as a diagram, place
 	// by place; nil if Message says it all.
 	Problems []Problem
@@ -50,6 +55,10 @@ type Problem struct {
 
 // Error implements error. It does not include the cause or the hint.
 func (e *Error) Error() string { return e.Message }
+
+// ErrDamaged marks an error of the kind [Internal] that says which event is damaged. Unlike
+// others of this kind, users see its text.
+var ErrDamaged = errors.New("the stored data is damaged")
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }

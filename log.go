@@ -107,6 +107,10 @@ type Append struct {
 	Producer  *Producer // makes a repeated append harmless; nil for no producer
 	StreamSeq string    // must be above (bytewise) the StreamSeq of every earlier append; "" for none
 
+	// Elsewhere says that the runs of the events have used what they have used in another
+	// store, as in an import. Then the owner of the session is not charged for it.
+	Elsewhere bool
+
 	// Parts joins several appends, so that they cost one commit: each part is that many
 	// of Events, at least one. The first part has the sequence number of Producer, and
 	// each later part the next one. If the first part is a duplicate, nothing is
@@ -153,6 +157,7 @@ type Range struct {
 // FollowOptions say how to follow a session.
 type FollowOptions struct {
 	From     int64         // first offset; beyond the head it is an error
+	Gen      int64         // Gen of the session that From is of; if it has another one now, that is [Replaced]. 0 if it is not known
 	Idle     time.Duration // yield an empty page after this long without records; 0 for never
 	Limit    int           // of each page, see [Range]
 	MaxBytes int           // of each page, see [Range]
@@ -213,7 +218,9 @@ type Created struct {
 // stream.
 const StreamPrefix = "stream/"
 
-// ViewPrefix begins the id of every session of [KindView].
+// ViewPrefix begins the id of every session of [KindView]. For a view of a session, a word,
+// the id of that session and its Gen follow, with a slash after each: so a store of several
+// databases keeps the view where it keeps the session.
 const ViewPrefix = "view/"
 
 // A Filter selects sessions. Zero members select all.
@@ -231,6 +238,11 @@ type Filter struct {
 	Inputs   bool      // the session has an input that waits
 	Closed   bool      // the session is closed
 
+	// Sort is the order: "" by creation, or, for [KindSession], activity, title, tokens,
+	// cost, duration or failures; see the package store.
+	Sort      string
+	Ascending bool // from the lowest place on; false for from the highest on
+
 	Labels  map[string]string // the session has these labels, and maybe others
 	Without []string          // names of labels that the session does not have, whatever their values
 	Cursor  string            // from the previous page
@@ -239,7 +251,7 @@ type Filter struct {
 
 // A SessionPage is the answer to a [Filter].
 type SessionPage struct {
-	Sessions []Session // newest first
+	Sessions []Session // in the order of the filter, by default newest first
 	Next     string    // the cursor of the next page; "" if there is none
 }
 

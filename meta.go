@@ -21,6 +21,7 @@ type Meta struct {
 	Closed     Status   `json:"closed,omitempty"`     // the END of a thing: the run ended with this status and so closed it
 	Context    string   `json:"context,omitempty"`    // RUN_STARTED: the text that the agent gets before the user's task
 	Error      bool     `json:"error,omitempty"`      // TOOL_CALL_RESULT: the tool failed, and the content says why
+	Denied     bool     `json:"denied,omitempty"`     // TOOL_CALL_RESULT: the user has denied the call, so the tool did not work
 	DurationMS *int64   `json:"durationMs,omitempty"` // TOOL_CALL_RESULT: the duration of the tool; nil if unknown
 	Invocation string   `json:"invocation,omitempty"` // SUBAGENT_STARTED, permission.requested: the run of the sub-agent
 	Model      string   `json:"model,omitempty"`      // RUN_STARTED: the model
@@ -31,6 +32,7 @@ type Meta struct {
 	Skills     []string `json:"skills,omitempty"`     // RUN_STARTED: the names of the agent's skills
 	Thread     string   `json:"thread,omitempty"`     // SUBAGENT_STARTED, permission.requested: the thread of the sub-agent
 	Tools      []string `json:"tools,omitempty"`      // RUN_STARTED: the names of the agent's tools
+	Trace      string   `json:"trace,omitempty"`      // RUN_STARTED: the trace of the request that began it, as a traceparent of W3C; "" for none
 }
 
 // MetaOf returns the members of Tapedeck in the metadata of an event or a

@@ -70,6 +70,10 @@ type Invocation struct {
 	// a runner whose [Capabilities] have Steer gets any.
 	Steer func(ctx context.Context) ([]json.RawMessage, error)
 
+	// Steered receives when there may be something to get with Steer. It is for a runner
+	// whose agent takes input at any time. It is nil where Steer is nil.
+	Steered <-chan struct{}
+
 	// Proceed waits while people are asked whether the run may use more than its budget.
 	// Call it before each call of the model. An error ends the run. It is nil in a host
 	// without budgets.

@@ -59,6 +59,11 @@ type Session struct {
 	Created time.Time   `json:"created_at"`
 	Updated time.Time   `json:"updated_at"` // time of its newest own event, or Created if that is later; for a stream, of its last append
 
+	// Active is when the session was last active: the time of its newest own event in the
+	// conversation, to a second. While a run is open, it stays at the newest begin or end
+	// of a run. Zero if there is no such event.
+	Active time.Time `json:"-"`
+
 	Title  string            `json:"title,omitempty"`
 	Owner  string            `json:"owner,omitempty"`
 	Agent  string            `json:"agent,omitempty"`
@@ -71,8 +76,12 @@ type Session struct {
 	// [StatusWaiting] exactly if there are some.
 	Waiting []OpenQuestion `json:"waiting,omitempty"`
 
-	Resumable *bool `json:"resumable,omitempty"` // for a cancelled session: whether it can be resumed; otherwise nil
-	LastJump  int64 `json:"-"`                   // offset of the newest jump, inherited or not; 0 if none, see [Jump]
+	Budget *Budget   `json:"budget,omitempty"` // what its runs may use together; nil for no limit
+	Spent  *Spending `json:"spent,omitempty"`  // what they have used, reverted ones included; nil for nothing
+
+	Resumable *bool  `json:"resumable,omitempty"` // for a cancelled session: whether it can be resumed; otherwise nil
+	Totals    Totals `json:"-"`                   // figures, as of Totals.At
+	LastJump  int64  `json:"-"`                   // offset of the newest jump, inherited or not; 0 if none, see [Jump]
 
 	Head     int64  `json:"head"` // the offset that the next event gets
 	Closed   bool   `json:"closed,omitempty"`
@@ -152,9 +161,13 @@ func (s *Session) Apply(e *Event) {
 		s.applyQuestion(e)
 	case PermissionAnswered:
 		s.applyAnswer(e)
+	case UsageReported:
+		s.applyUsage(e)
 	case SessionRedacted:
 		s.applyErasure(e)
 	}
+	s.applyTime(e)
+	s.applyActive(e)
 }
 
 // applyOpen sets the status while a run is open.
@@ -171,10 +184,12 @@ func (s *Session) applyTitle(e *Event) {
 		Owner  string            `json:"owner"`
 		Agent  string            `json:"agent"`
 		Labels map[string]string `json:"labels"`
+		Budget *Budget           `json:"budget"`
 	}
 	if !e.Unpack(&d) {
 		return
 	}
+	s.applyBudget(d.Budget)
 	if d.Title != nil {
 		s.Title = *d.Title
 	}

@@ -75,7 +75,8 @@ func TestSessionApply(t *testing.T) {
 				e.Time = noon
 				s.Apply(&e)
 			}
-			test.want.Updated = noon
+			test.want.Updated, test.want.Active = noon, s.Active // TestActive
+			s.Spent = nil                                        // TestSpending
 			if !cmp.Equal(s, test.want) {
 				t.Error(cmp.Diff(test.want, s))
 			}

@@ -89,12 +89,22 @@ func (s *Session) dropQuestions(drop func(*OpenQuestion) bool) {
 	}
 }
 
-// applyErasure removes what the entry has of erased questions.
+// applyErasure removes what the entry has of erased questions. The receipt has the budget
+// and the spending, which do not follow from the events any more.
 func (s *Session) applyErasure(e *Event) {
 	var d struct {
 		Offsets []OffsetRange `json:"offsets"`
+		Budget  *Budget       `json:"budget"`
+		Spent   *Spending     `json:"spent"`
 	}
-	if len(s.Waiting) == 0 || !e.Unpack(&d) {
+	if !e.Unpack(&d) {
+		return
+	}
+	s.applyBudget(d.Budget)
+	if d.Spent != nil && d.Spent.Check("the spending") == nil {
+		s.Spent = d.Spent
+	}
+	if len(s.Waiting) == 0 {
 		return
 	}
 	s.Waiting = slices.Clone(s.Waiting)

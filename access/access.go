@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/wallclock"
 )
 
 // A Role says what kind of work an identity does.
@@ -57,6 +58,7 @@ type Identity struct {
 	Subject string // who it is; passes [tapedeck.CheckID]
 	Role    Role
 	Limits  Limits
+	Payer   string    // the subject whose quota it uses; "" for Subject
 	Expires time.Time // the first moment at which it is no longer valid; zero for never
 
 	// Revoked is done when the token is no longer valid; nil if that cannot happen.
@@ -104,31 +106,38 @@ func (i *Identity) Actor() string {
 func (i *Identity) Valid() error {
 	switch {
 	case i.Revoked != nil && i.Revoked.Err() != nil:
-		return tapedeck.Errorf(tapedeck.Unauthorized, "the token was revoked").WithHint("ask for a new one")
+		return revoked()
 	case !i.Expires.IsZero() && !time.Now().Before(i.Expires):
-		return tapedeck.Errorf(tapedeck.Unauthorized, "the token has expired").WithHint("ask for a new one")
+		return expired()
 	}
 	return nil
 }
 
-// Bind returns a context that ends with ctx, and when the identity ends to be valid. Call
-// stop at the end.
+// Bind returns a context that ends with ctx, and when the identity ends to be valid. Then
+// its cause is the error of [Identity.Valid]. Call stop at the end.
 func (i *Identity) Bind(ctx context.Context) (bound context.Context, stop func()) {
 	if i.Expires.IsZero() && i.Revoked == nil {
 		return ctx, func() {}
 	}
-	bound, cancel := context.WithCancel(ctx)
-	stop = cancel
+	bound, cancel := context.WithCancelCause(ctx)
+	stop = func() { cancel(nil) }
 	if !i.Expires.IsZero() {
-		var end context.CancelFunc
-		bound, end = context.WithDeadline(bound, i.Expires)
-		stop = func() { end(); cancel() }
+		end := wallclock.AfterFunc(i.Expires, func() { cancel(expired()) })
+		stop = func() { end(); cancel(nil) }
 	}
 	if i.Revoked == nil {
 		return bound, stop
 	}
-	release, outer := context.AfterFunc(i.Revoked, cancel), stop
+	release, outer := context.AfterFunc(i.Revoked, func() { cancel(revoked()) }), stop
 	return bound, func() { release(); outer() }
+}
+
+func revoked() error {
+	return tapedeck.Errorf(tapedeck.Unauthorized, "the token was revoked").WithHint("ask for a new one")
+}
+
+func expired() error {
+	return tapedeck.Errorf(tapedeck.Unauthorized, "the token has expired").WithHint("ask for a new one")
 }
 
 // LevelOf returns what the identity may do with a session or a stream. Forks of
@@ -202,8 +211,16 @@ func names(value, subject string) bool {
 	if value == "" {
 		return false
 	}
-	list := strings.FieldsFunc(value, func(r rune) bool { return r == ' ' || r == ',' })
-	return slices.Contains(list, subject) || slices.Contains(list, "*")
+	list := Subjects(value)
+	return slices.Contains(list, subject) || slices.Contains(list, Everybody)
+}
+
+// Everybody stands for all users in a label that shares a session.
+const Everybody = "*"
+
+// Subjects returns the subjects in the value of a label that shares a session.
+func Subjects(value string) []string {
+	return strings.FieldsFunc(value, func(r rune) bool { return r == ' ' || r == ',' })
 }
 
 type contextKey struct{}
@@ -227,7 +244,7 @@ func (i *Identity) Check() error {
 	l := &i.Limits
 	switch {
 	case !slices.Contains(Roles, i.Role):
-		return tapedeck.Errorf(tapedeck.Invalid, "there is no role %.64q", i.Role).WithHint("the roles are admin, user, reader and agent")
+		return tapedeck.Errorf(tapedeck.Invalid, "there is no role %.64q", string(i.Role)).WithHint("the roles are admin, user, reader and agent")
 	case i.Role == Agent && (l.Session == "" || l.Invocation == ""):
 		return tapedeck.Errorf(tapedeck.Invalid, "an agent's token needs a session and an invocation").WithHint("the token is good for that run only")
 	case i.Role != Agent && l.Invocation != "":

@@ -122,8 +122,9 @@ func (r remote) Append(ctx context.Context, a tapedeck.Append) (tapedeck.Appende
 
 func (r remote) Events(ctx context.Context, id string, from int64) iter.Seq2[tapedeck.Event, error] {
 	return func(yield func(tapedeck.Event, error) bool) {
+		var gen int64 // of the pages
 		for {
-			page, err := r.client.Page(ctx, id, client.PageOptions{From: from})
+			page, err := r.client.Page(ctx, id, client.PageOptions{From: from, Gen: gen})
 			if err != nil {
 				yield(tapedeck.Event{}, err)
 				return
@@ -134,7 +135,7 @@ func (r remote) Events(ctx context.Context, id string, from int64) iter.Seq2[tap
 					return
 				}
 			}
-			if from = page.Next; page.CaughtUp() {
+			if from, gen = page.Next, page.Gen; page.CaughtUp() {
 				return
 			}
 		}

@@ -15,7 +15,21 @@ type ExportRequest struct {
 	View     ExportView `json:"view,omitempty"`     // without it, all
 	Terminal string     `json:"terminal,omitempty"` // the terminal that an asciicast shows, if there are several
 	Redact   Redaction  `json:"redact,omitzero"`    // the rules for what is left out
+
+	// Of html: how the recording opens.
+	Start  *int64 `json:"start,omitempty"`  // play begins as it was before this offset; absent: a recording with a poster plays from its beginning, another opens at its end
+	Poster *int64 `json:"poster,omitempty"` // until somebody plays it, it shows the session as it was before this offset, below a large button; absent: no poster
+	Theme  Theme  `json:"theme,omitempty"`  // absent: the theme of the reader's system
 }
+
+// A Theme is the look of a recording.
+type Theme string
+
+// The themes.
+const (
+	ThemeLight Theme = "light"
+	ThemeDark  Theme = "dark"
+)
 
 // An ExportView selects the events of an export.
 type ExportView string
@@ -26,10 +40,20 @@ const (
 	ExportEffective ExportView = "effective" // only the active events
 )
 
-// Check reports whether the view exists and the offset is not negative. The error
-// is [tapedeck.Invalid].
+// formatHTML is the format of recordings, the only one with a start, a poster and a theme.
+const formatHTML = "html"
+
+// Check reports whether the view exists, no offset is negative, and how a recording
+// opens fits the format. The error is [tapedeck.Invalid].
 func (r *ExportRequest) Check() error {
 	switch {
+	case r.Format != formatHTML && (r.Start != nil || r.Poster != nil || r.Theme != ""):
+		return tapedeck.Errorf(tapedeck.Invalid, "start, poster and theme belong to the format html, not to %q", r.Format).
+			WithHint("leave them out, or export as html")
+	case r.Theme != "" && r.Theme != ThemeLight && r.Theme != ThemeDark:
+		return tapedeck.Errorf(tapedeck.Invalid, "the theme must be light or dark, not %q", r.Theme)
+	case r.Start != nil && *r.Start < 0, r.Poster != nil && *r.Poster < 0:
+		return tapedeck.Errorf(tapedeck.Invalid, "the offsets start and poster must not be negative")
 	case r.View != "" && r.View != ExportAll && r.View != ExportEffective:
 		return tapedeck.Errorf(tapedeck.Invalid, "the view must be all or effective, not %q", r.View)
 	case r.At != nil && *r.At < 0:

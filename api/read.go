@@ -8,7 +8,7 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// Sessions is one page of the list of sessions, newest first.
+// Sessions is one page of the list of sessions, by default newest first.
 type Sessions struct {
 	Sessions []SessionRow `json:"sessions"`
 	Next     string       `json:"next,omitempty"` // the cursor of the next page; absent on the last page
@@ -17,7 +17,7 @@ type Sessions struct {
 // A SessionRow is a session in a list.
 type SessionRow struct {
 	tapedeck.Session
-	Summary *SessionSummary `json:"summary,omitempty"` // if the request asks for it
+	Summary *view.SessionSummary `json:"summary,omitempty"` // if the request asks for it
 }
 
 // MarshalJSON encodes the row: the members of the session, then its summary.
@@ -35,21 +35,6 @@ func (r SessionRow) MarshalJSON() ([]byte, error) {
 	return append(append(row, summary...), '}'), nil
 }
 
-// A SessionSummary is the short form of a [view.Summary] for lists.
-type SessionSummary struct {
-	StartedAt     *view.Time      `json:"started_at,omitempty"` // the time of the first event of its own conversation
-	UpdatedAt     *view.Time      `json:"updated_at,omitempty"` // the time of the newest such event
-	Axis          view.Axis       `json:"axis"`                 // what a player of the session moves along
-	RecordingMS   int64           `json:"recording_ms"`         // the length of the recording, in milliseconds
-	DurationMS    int64           `json:"duration_ms"`          // the time that the runs took, in milliseconds; an open run counts up to its newest event
-	Turns         int64           `json:"turns_count"`
-	Tokens        int64           `json:"tokens_used"`
-	FilesModified int64           `json:"files_modified"` // the number of files
-	LinesAdded    int64           `json:"lines_added"`
-	LinesRemoved  int64           `json:"lines_removed"`
-	FinalStatus   tapedeck.Status `json:"final_status,omitempty"` // absent while a run is open, and before the first run has ended
-}
-
 // Agents lists the agents that accept tasks.
 type Agents struct {
 	Agents []tapedeck.Agent `json:"agents"` // the default agent first
@@ -65,10 +50,11 @@ type Appended struct {
 
 // Events is one page of a session's events.
 type Events struct {
-	Events []json.RawMessage `json:"events"` // envelopes; with format=task, events of the task protocol
-	Next   int64             `json:"next"`   // the value of `from` for the next page; on the last page it is Head, or 0 when reading backwards
-	Head   int64             `json:"head"`   // the offset that the next event gets
-	Closed bool              `json:"closed"` // the session accepts no more events
+	Events []json.RawMessage `json:"events"`           // envelopes; with format=task, events of the task protocol
+	Next   int64             `json:"next"`             // the value of `from` for the next page; on the last page it is Head, or 0 when reading backwards
+	Cursor string            `json:"cursor,omitempty"` // Next with the incarnation of the session, such as 41@3; `from` takes it, and a session that was deleted and created again answers 410
+	Head   int64             `json:"head"`             // the offset that the next event gets
+	Closed bool              `json:"closed"`           // the session accepts no more events
 }
 
 // Messages is the part of a [view.Snapshot] with the messages.
@@ -130,12 +116,14 @@ type Context struct {
 // CaughtUp is the data of the stream's frame caught-up, which follows the events
 // that existed when the stream began.
 type CaughtUp struct {
-	Next int64 `json:"next"` // the cursor at that moment
+	Next   int64  `json:"next"`             // the offset of the next event at that moment
+	Cursor string `json:"cursor,omitempty"` // Next with the incarnation of the session, such as 41@3; fromOffset takes it
 }
 
 // StreamEnd is the data of the stream's frame end, the last frame.
 type StreamEnd struct {
-	Next   *int64          `json:"next,omitempty"` // the cursor at the end; absent if the session is deleted
+	Next   *int64          `json:"next,omitempty"`   // the offset of the next event; absent if the session is deleted
+	Cursor string          `json:"cursor,omitempty"` // Next with the incarnation of the session, such as 41@3
 	Reason StreamEndReason `json:"reason"`
 }
 

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"time"
 
@@ -19,16 +20,18 @@ type NewSession struct {
 	Owner  string            `json:"owner,omitempty"`  // the user that it belongs to, at most 512 bytes; empty for nobody
 	Agent  string            `json:"agent,omitempty"`  // the default agent of the session, for tasks that name no agent
 	Labels map[string]string `json:"labels,omitempty"` // any names and values
+	Budget *tapedeck.Amount  `json:"budget,omitempty"` // what its runs may use together before they ask people; without it there is no limit
 	State  json.RawMessage   `json:"state,omitempty"`  // the shared state that every thread begins with, any JSON; null is the same as no state
 	Actor  string            `json:"actor,omitempty"`  // the user, agent or program that creates the session, such as "user:ada", at most 512 bytes
 }
 
-// A Rename changes what people see of a session. A title or labels must be given.
+// A Rename changes the title, the labels or the budget of a session. One of them must be given.
 type Rename struct {
 	Session      string             `json:"-"`
 	Title        *string            `json:"title,omitempty"`         // the new title; absent: no change
 	Labels       map[string]string  `json:"labels,omitzero"`         // replace all labels; absent: no change
 	ChangeLabels map[string]*string `json:"change_labels,omitempty"` // these labels get a new value, or with null are removed; the others stay. Not together with labels
+	Budget       *tapedeck.Amount   `json:"budget,omitempty"`        // what its runs may use together before they ask people, from its beginning on; an empty object removes the limit; absent: no change
 	Actor        string             `json:"actor,omitempty"`         // the user, agent or program that renames the session
 }
 
@@ -52,6 +55,8 @@ type Task struct {
 	Actor   string          `json:"actor,omitempty"`  // the user, agent or program that asks
 	When    string          `json:"when,omitempty"`   // what to do while a run is open in the thread: now (the default: it is refused), queue, steer or interrupt
 
+	Budget *tapedeck.Amount `json:"budget,omitempty"` // what the run may use before it asks people; a number that is missing is that of the agent. Only an admin may set more than the agent has
+
 	// MessageID is the id of the user's message, at most 512 bytes. Without it the
 	// server generates one. A task with the id and the text of an earlier one of
 	// the session begins no run: the answer describes the run of that task. Another
@@ -60,6 +65,7 @@ type Task struct {
 
 	// The members below are not part of the HTTP API. Other protocols have them.
 
+	Capped     bool              `json:"-"` // refuse a budget with more than the agent has
 	Queued     string            `json:"-"` // the id of the waiting input that the task is; only the engine sets it
 	Owner      string            `json:"-"` // of a session that is created
 	Invocation string            `json:"-"` // the id of the run; an id that the session has used is a [tapedeck.Conflict]; "" for a new one
@@ -109,6 +115,7 @@ type Answer struct {
 	Input      tapedeck.Members `json:"input,omitempty"`  // the values of its form, by the ids of the fields
 	Offset     *int64           `json:"offset,omitempty"` // offset of the permission.requested that the user saw; if another permission now has that id, the answer is a [tapedeck.Conflict]; absent: whichever is pending
 	Actor      string           `json:"actor,omitempty"`  // the user, agent or program that answers
+	Grants     string           `json:"-"`                // the widest budget of which the sender may grant more: run, session or owner; "" for all
 }
 
 // Answered reports what an [Answer] did.
@@ -122,12 +129,16 @@ type Answered struct {
 // which was cancelled, was interrupted or failed. It is a [tapedeck.Conflict] if
 // there is nothing to resume, and [tapedeck.Invalid] if the agent had not begun.
 type Resume struct {
-	Session string          `json:"-"`
-	Text    string          `json:"task,omitempty"`   // the words of the user; without it, "Continue where you left off."
-	Agent   string          `json:"agent,omitempty"`  // the agent; by default that of the run, or that of the session if the run has none
-	Thread  string          `json:"thread,omitempty"` // without it "main"
-	Config  json.RawMessage `json:"config,omitempty"` // see [Task]
-	Actor   string          `json:"actor,omitempty"`  // the user, agent or program that asks
+	Session string           `json:"-"`
+	Text    string           `json:"task,omitempty"`   // the words of the user; without it, "Continue where you left off."
+	Agent   string           `json:"agent,omitempty"`  // the agent; by default that of the run, or that of the session if the run has none
+	Thread  string           `json:"thread,omitempty"` // without it "main"
+	Config  json.RawMessage  `json:"config,omitempty"` // see [Task]
+	Actor   string           `json:"actor,omitempty"`  // the user, agent or program that asks
+	Budget  *tapedeck.Amount `json:"budget,omitempty"` // see [Task]
+	Capped  bool             `json:"-"`                // see [Task]
+
+	Invocation string `json:"-"` // see [Task]
 }
 
 // A Rewind takes a session, or one thread of it, back to what it was before an
@@ -223,6 +234,10 @@ type ImportRequest struct {
 	Actor  string `json:"actor,omitempty"`  // the user, agent or program that imports
 
 	WithoutLabels []string `json:"-"` // labels in the file that the sessions do not get
+
+	// Creating is called before each session is created, and its result afterwards. Its error
+	// ends the import, which then creates no session. Nil for nothing.
+	Creating func(context.Context) (created func(), err error) `json:"-"`
 }
 
 // Imported reports what an import created.

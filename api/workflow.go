@@ -23,7 +23,7 @@ type NewWorkflow struct {
 type RunWorkflow struct {
 	BPMN      string                     `json:"bpmn,omitempty"`      // the diagram, BPMN 2.0 as XML, at most 8 MiB
 	Name      string                     `json:"name,omitempty"`      // of a stored workflow
-	Version   string                     `json:"version,omitempty"`   // the digest of a version of the stored workflow; without it, the current version
+	Version   string                     `json:"version,omitempty"`   // the digest of a version of the stored workflow, or its beginning; without it, the current version
 	Process   string                     `json:"process,omitempty"`   // the id of the process to run; needed only if the diagram has several that could run
 	Variables map[string]json.RawMessage `json:"variables,omitempty"` // the first variables, by name
 	Agents    map[string]string          `json:"agents,omitempty"`    // agents of tasks, by the id of the element or by the job type; they replace those in the diagram
@@ -38,7 +38,7 @@ type RunWorkflow struct {
 type CheckWorkflow struct {
 	BPMN    string            `json:"bpmn,omitempty"`    // the diagram, BPMN 2.0 as XML, at most 8 MiB
 	Name    string            `json:"name,omitempty"`    // of a stored workflow
-	Version string            `json:"version,omitempty"` // the digest of a version of the stored workflow; without it, the current version
+	Version string            `json:"version,omitempty"` // the digest of a version of the stored workflow, or its beginning; without it, the current version
 	Process string            `json:"process,omitempty"` // the id of the process to run; needed only if the diagram has several that could run
 	Agents  map[string]string `json:"agents,omitempty"`  // agents of tasks, by the id of the element or by the job type; they replace those in the diagram
 }
@@ -67,6 +67,10 @@ type Diagram struct {
 	Tasks   []DiagramTask        `json:"tasks"`             // the tasks that agents do
 	Unmet   []tapedeck.Problem   `json:"unmet,omitempty"`   // what a run still needs, such as an agent of that name; the run would be refused
 
+	// Wanted are variables that a run has to give beside the fields: elements use them, and
+	// none sets them. If a message can bring them, a run begins without them.
+	Wanted []DiagramVariable `json:"wanted,omitempty"`
+
 	// Warnings are what the diagram asks for and a run does not do.
 	Warnings []tapedeck.Problem `json:"warnings,omitempty"`
 
@@ -91,6 +95,16 @@ type DiagramTask struct {
 	Agent   string `json:"agent,omitempty"` // the agent that gets it; absent if nothing names one
 	Type    string `json:"type,omitempty"`  // the job type or topic that the diagram gives
 	Line    int    `json:"line"`            // in the diagram, from 1
+}
+
+// A DiagramVariable is a variable that a diagram uses and does not set.
+type DiagramVariable struct {
+	Name    string `json:"name"`
+	Element string `json:"element"` // where it is used first: its id in the diagram
+	Line    int    `json:"line"`    // in the diagram, from 1
+
+	// FromMessage says that a message may bring the variable: a run begins without it.
+	FromMessage bool `json:"from_message,omitempty"`
 }
 
 // SessionWorkflow is the workflow of a session as of an offset.

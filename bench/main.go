@@ -66,16 +66,25 @@ func run(ctx context.Context, o options) error {
 	if err := measureStore(ctx, o, r); err != nil {
 		return err
 	}
+	if err := measureDatabases(ctx, o, r); err != nil {
+		return err
+	}
 	if err := measurePostgres(ctx, o, r); err != nil {
 		return err
 	}
 	if err := measureDeck(ctx, o, r); err != nil {
 		return err
 	}
+	if err := measureObserved(ctx, o, r); err != nil {
+		return err
+	}
 	if err := measureSockets(ctx, o, r); err != nil {
 		return err
 	}
 	if err := measureAGUI(ctx, o, r); err != nil {
+		return err
+	}
+	if err := measureWorkflows(ctx, o, r); err != nil {
 		return err
 	}
 	if r.wants("views:") {

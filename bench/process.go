@@ -25,7 +25,13 @@ type process struct {
 // start starts a server that prints {"url","pid"} on a line of its own. Standard error of
 // the server goes to ours.
 func start(ctx context.Context, dir, name string, args ...string) (*process, error) {
+	return startIn(ctx, nil, dir, name, args...)
+}
+
+// startIn is start with further variables of the environment.
+func startIn(ctx context.Context, env []string, dir, name string, args ...string) (*process, error) {
 	p := &process{cmd: exec.CommandContext(ctx, name, args...), dir: dir}
+	p.cmd.Env = append(os.Environ(), env...)
 	p.cmd.Stderr = os.Stderr
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
@@ -52,12 +58,16 @@ func (p *process) stop() {
 }
 
 // ours starts Tapedeck with a new data folder on disk, with fsync.
-func ours(ctx context.Context, bin string) (*process, error) {
+func ours(ctx context.Context, bin string) (*process, error) { return oursWith(ctx, bin, nil) }
+
+// oursWith is ours with further variables of the environment and arguments.
+func oursWith(ctx context.Context, bin string, env []string, args ...string) (*process, error) {
 	dir, err := os.MkdirTemp("", "tapedeck-bench-")
 	if err != nil {
 		return nil, err
 	}
-	return start(ctx, dir, bin, "serve", "--json", "--data", dir, "--listen", "127.0.0.1:0", "--long-poll", "500ms")
+	args = append([]string{"serve", "--json", "--data", dir, "--listen", "127.0.0.1:0", "--long-poll", "500ms"}, args...)
+	return startIn(ctx, env, dir, bin, args...)
 }
 
 // rival starts the reference server in memory, or with a new folder.

@@ -226,6 +226,88 @@ func TestFilteredFollowThroughCuts(t *testing.T) {
 	}
 }
 
+// TestFollowReplaced: while the connection is lost, the session is deleted and created again.
+// Follow ends with an error, before any event of the new one, also if it had no event yet.
+func TestFollowReplaced(t *testing.T) {
+	for name, from := range map[string]int64{"after events": 0, "at the head": 41} {
+		t.Run(name, func(t *testing.T) {
+			h := open(t)
+			create := func() {
+				if _, err := h.Create(t.Context(), api.NewSession{ID: "s"}); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := h.Append(t.Context(), "s", notes(40), client.AppendOptions{}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			create()
+			replaced := false
+			o := client.FollowOptions{PageOptions: client.PageOptions{From: from}, OnCaughtUp: func(int64) {
+				if replaced {
+					t.Error("it follows the new session")
+				}
+				h.server.CloseClientConnections()
+			}, OnReconnect: func(int, error) {
+				replaced = true
+				if err := h.hub.Delete(t.Context(), "s"); err != nil {
+					t.Error(err)
+				}
+				create()
+			}}
+			var last error
+			n := int64(0)
+			for r, err := range h.Follow(t.Context(), "s", o) {
+				if last = err; err == nil {
+					n = r.Offset + 1
+				}
+			}
+			if tapedeck.KindOf(last) != tapedeck.Replaced || !replaced || from == 0 && n != 41 {
+				t.Errorf("%d events, then %v", n, last)
+			}
+		})
+	}
+}
+
+// The pages of one session are of one history: the next page of one that was created again
+// is refused.
+func TestPageReplaced(t *testing.T) {
+	h := open(t)
+	for n := range 2 {
+		if _, err := h.Create(t.Context(), api.NewSession{ID: "s"}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := h.Append(t.Context(), "s", notes(40), client.AppendOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		p, err := h.Page(t.Context(), "s", client.PageOptions{Limit: 10})
+		if err != nil || p.Gen == 0 {
+			t.Fatal(p.Gen, err)
+		}
+		next := client.PageOptions{From: p.Next, Gen: p.Gen}
+		if rest, err := h.Page(t.Context(), "s", next); err != nil || len(rest.Records) != 31 {
+			t.Fatalf("%d: %d events, %v", n, len(rest.Records), err)
+		}
+		if err := h.hub.Delete(t.Context(), "s"); err != nil {
+			t.Fatal(err)
+		}
+		if n == 1 {
+			break
+		}
+		if _, err := h.Create(t.Context(), api.NewSession{ID: "s"}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := h.Append(t.Context(), "s", notes(40), client.AppendOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if rest, err := h.Page(t.Context(), "s", next); tapedeck.KindOf(err) != tapedeck.Replaced {
+			t.Errorf("%d events, %v", len(rest.Records), err)
+		}
+		if err := h.hub.Delete(t.Context(), "s"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestFollowEnds(t *testing.T) {
 	h := open(t)
 	ctx := t.Context()

@@ -9,6 +9,7 @@ import (
 	"mime"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/tapedeck/tapedeck"
@@ -32,7 +33,9 @@ type FollowOptions struct {
 // each exactly once, through any number of lost connections and restarts of the
 // server: it reconnects from its cursor for ever, with a back-off of 100 ms to
 // 5 s, until ctx is done, the session or the run ends, or the server refuses. A refusal is
-// any status but 408, 429 and those from 500 on, also one that a proxy answers.
+// any status but 408, 429 and those from 500 on, also one that a proxy answers. If the
+// session is another one after a reconnect, because it was recreated or restored from a
+// backup, the error is [tapedeck.Replaced].
 func (c *Client) Follow(ctx context.Context, session string, o FollowOptions) iter.Seq2[tapedeck.Record, error] {
 	return func(yield func(tapedeck.Record, error) bool) {
 		f := follow{client: c, session: session, options: o, cursor: o.From}
@@ -57,7 +60,8 @@ type follow struct {
 	client  *Client
 	session string
 	options FollowOptions
-	cursor  int64 // the next offset wanted
+	cursor  int64  // the next offset wanted
+	life    string // the incarnation of the session, as a cursor has it: @3; "" if it is not known yet
 	attempt int
 	done    bool
 }
@@ -96,12 +100,12 @@ func (f *follow) wait(ctx context.Context, err error) {
 func (f *follow) connect(ctx context.Context, yield func(tapedeck.Record, error) bool) error {
 	q := f.options.query()
 	q.Del("limit")
-	q.Set("fromOffset", strconv.FormatInt(f.cursor, 10))
+	q.Set("fromOffset", strconv.FormatInt(f.cursor, 10)+f.life)
 	if f.options.Until {
 		q.Set("until", "terminal")
 		if f.cursor > f.options.From { // the connection may have broken after the terminal event: the server looks at the last one
 			q.Del("fromOffset")
-			q.Set("lastEventId", strconv.FormatInt(f.cursor-1, 10))
+			q.Set("lastEventId", strconv.FormatInt(f.cursor-1, 10)+f.life)
 		}
 	}
 	resp, err := f.client.send(ctx, http.MethodGet, sessionPath(f.session, "stream"), &request{query: q}, []string{"text/event-stream"})
@@ -136,6 +140,10 @@ func (f *follow) take(frame sse.Frame, yield func(tapedeck.Record, error) bool) 
 	f.attempt = 0
 	switch frame.Event {
 	case "caught-up":
+		var at api.CaughtUp
+		if json.Unmarshal(frame.Data, &at) == nil {
+			f.learn(at.Cursor)
+		}
 		if f.options.OnCaughtUp != nil {
 			f.options.OnCaughtUp(f.cursor)
 		}
@@ -146,7 +154,7 @@ func (f *follow) take(frame sse.Frame, yield func(tapedeck.Record, error) bool) 
 			yield(tapedeck.Record{}, tapedeck.Errorf(tapedeck.NotFound, "session %s was deleted", f.session))
 		}
 	case "", "message":
-		offset, err := strconv.ParseInt(frame.ID, 10, 64)
+		offset, err := strconv.ParseInt(f.learn(frame.ID), 10, 64)
 		if err != nil {
 			f.done = true
 			yield(tapedeck.Record{}, tapedeck.Errorf(tapedeck.Internal, "the server sent an event without an offset").Because(errors.New(frame.ID)))
@@ -158,4 +166,13 @@ func (f *follow) take(frame sse.Frame, yield func(tapedeck.Record, error) bool) 
 		f.cursor = offset + 1
 		f.done = !yield(tapedeck.Record{Offset: offset, Data: frame.Data}, nil)
 	}
+}
+
+// learn notes the incarnation in an id or a cursor, and returns the offset in it.
+func (f *follow) learn(id string) (offset string) {
+	offset, life, found := strings.Cut(id, "@")
+	if found {
+		f.life = "@" + life
+	}
+	return offset
 }

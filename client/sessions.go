@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/internal/httpapi"
 )
 
 // Create creates a session.
@@ -45,6 +47,10 @@ func listQuery(f tapedeck.Filter) url.Values {
 	setString(q, "q", f.Query)
 	setString(q, "cursor", f.Cursor)
 	setInt(q, "limit", int64(f.Limit))
+	if f.Sort != "" || f.Ascending {
+		q.Set("sort", cmp.Or(f.Sort, "created"))
+		q.Set("order", map[bool]string{true: "asc", false: "desc"}[f.Ascending])
+	}
 	for name, t := range map[string]time.Time{"from": f.From, "to": f.To} {
 		if !t.IsZero() {
 			q.Set(name, t.UTC().Format(time.RFC3339Nano))
@@ -65,6 +71,26 @@ func (c *Client) Delete(ctx context.Context, id string) error {
 func (c *Client) Agents(ctx context.Context) ([]tapedeck.Agent, error) {
 	out, err := get[api.Agents](ctx, c, "/api/v1/agents", nil)
 	return out.Agents, err
+}
+
+// Stats describes the server since its start.
+func (c *Client) Stats(ctx context.Context) (api.Stats, error) {
+	return get[api.Stats](ctx, c, "/api/v1/stats", nil)
+}
+
+// Audit returns a page of the audit log, newest first. It is for admins.
+func (c *Client) Audit(ctx context.Context, in api.AuditQuery) (api.AuditPage, error) {
+	q := url.Values{}
+	for name, value := range map[string]string{"action": in.Action, "actor": in.Actor, "session": in.Session, "outcome": in.Outcome} {
+		setString(q, name, value)
+	}
+	for name, t := range map[string]time.Time{"from": in.From, "to": in.To} {
+		if !t.IsZero() {
+			q.Set(name, t.UTC().Format(time.RFC3339Nano))
+		}
+	}
+	setInt(q, "limit", int64(in.Limit))
+	return get[api.AuditPage](ctx, c, "/api/v1/audit", q)
 }
 
 // An AppendOptions says how to append.
@@ -130,6 +156,7 @@ func (c *Client) postImport(ctx context.Context, in api.ImportRequest, r io.Read
 // A PageOptions selects records of a session; see docs/http.md.
 type PageOptions struct {
 	From       int64
+	Gen        int64 // Gen of the page that From is of: a session that was created again since is [tapedeck.Replaced]. 0 if it is not known
 	Limit      int
 	Reverse    bool
 	Channels   []string
@@ -142,6 +169,9 @@ type PageOptions struct {
 func (o PageOptions) query() url.Values {
 	q := url.Values{}
 	setInt(q, "from", o.From)
+	if o.Gen != 0 {
+		q.Set("from", string(httpapi.AppendIncarnation(strconv.AppendInt(nil, o.From, 10), &tapedeck.Session{Gen: o.Gen})))
+	}
 	setInt(q, "limit", int64(o.Limit))
 	setString(q, "channel", strings.Join(o.Channels, ","))
 	setString(q, "thread", strings.Join(o.Threads, ","))
@@ -163,6 +193,7 @@ func (c *Client) Page(ctx context.Context, session string, o PageOptions) (taped
 		return tapedeck.Page{}, err
 	}
 	p := tapedeck.Page{Next: out.Next, Head: out.Head, Closed: out.Closed}
+	_, p.Gen, _ = httpapi.ParseCursor(out.Cursor)
 	for _, raw := range out.Events {
 		var e tapedeck.Event
 		if err := json.Unmarshal(raw, &e); err != nil {

@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -19,6 +20,7 @@ import (
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/access"
 	"github.com/tapedeck/tapedeck/access/gate"
+	"github.com/tapedeck/tapedeck/access/quota"
 	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/deck"
 	"github.com/tapedeck/tapedeck/payload"
@@ -109,17 +111,22 @@ var table = map[string]row{
 	"DELETE /login":                        {rule: public, headers: []string{"Tapedeck-Login", "1"}},
 	"GET /sse/api/v1/sessions/{id}/events": sseOf(reads, ""),
 
+	"GET /metrics":                                        {rule: admins},
+	"GET /debug/pprof/{profile}":                          {rule: admins},
+	"GET /api/v1/stats":                                   {rule: admins},
+	"GET /api/v1/audit":                                   {rule: admins},
 	"GET /api/v1/agents":                                  {rule: anyone},
 	"GET /api/v1/openapi.json":                            {rule: anyone},
 	"GET /api/v1/diff":                                    {rule: whole, query: "a=$S&b=$S"},
 	"GET /api/v1/search":                                  {rule: lists, query: "q=hello"},
 	"GET /api/v1/sessions":                                {rule: lists},
 	"GET /api/v1/inbox":                                   {rule: anyone},
+	"GET /api/v1/usage":                                   {rule: lists},
 	"POST /api/v1/sessions":                               {rule: creates, body: `{"id":"$N"}`},
 	"POST /api/v1/sessions/run":                           {rule: creates, body: `{"task":"go"}`},
 	"POST /api/v1/import":                                 {rule: creates, body: `{"offset":0,"type":"session.created","data":{}}`, headers: []string{"Content-Type", "application/x-ndjson"}},
-	"GET /api/v1/ws":                                      {rule: anyone, headers: websocket},
-	"GET /api/v1/sessions/{id}/ws":                        {rule: reads, headers: websocket},
+	"GET /api/v1/ws":                                      {rule: anyone, headers: upgrade},
+	"GET /api/v1/sessions/{id}/ws":                        {rule: reads, headers: upgrade},
 	"GET /api/v1/sessions/{id}":                           {rule: reads},
 	"PATCH /api/v1/sessions/{id}":                         {rule: owns, body: `{"labels":{"a":"b"}}`},
 	"DELETE /api/v1/sessions/{id}":                        {rule: owns},
@@ -157,7 +164,7 @@ var table = map[string]row{
 	"POST /api/v1/sessions/{id}/tokens":                   {rule: owns, body: `{"role":"reader"}`},
 	"GET /api/v1/sessions/{id}/tokens":                    {rule: owns},
 	"DELETE /api/v1/sessions/{id}/tokens":                 {rule: owns},
-	"DELETE /api/v1/sessions/{id}/tokens/{tid}":           {rule: owns},
+	"DELETE /api/v1/sessions/{id}/tokens/{tid}":           {rule: "44--0----?"}, // there is none
 	"POST /api/v1/sessions/{id}/export":                   {rule: whole, body: `{"format":"ndjson"}`},
 	"POST /api/v1/sessions/{id}/instances":                {rule: writes, body: `{"agent_name":"a"}`},
 	"GET /api/v1/sessions/{id}/instances/{iid}":           {rule: "++++0+++4?"}, // it began after the part that the frozen token shows
@@ -288,7 +295,7 @@ const (
 	send03 = `{"message":{"kind":"message","messageId":"m$N","role":"user","contextId":"$S","parts":[{"kind":"text","text":"go"}]}}`
 )
 
-var websocket = []string{"Connection", "Upgrade", "Upgrade", "websocket", "Sec-WebSocket-Version", "13", "Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="}
+var upgrade = []string{"Connection", "Upgrade", "Upgrade", "websocket", "Sec-WebSocket-Version", "13", "Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="}
 
 // A guarded deck has sessions for each sender of [senders].
 type guarded struct {
@@ -296,6 +303,15 @@ type guarded struct {
 	t     *testing.T
 	ids   atomic.Int64
 	known map[string]*access.Identity // by token
+
+	limits atomic.Pointer[quota.Limits] // of users; nil for none
+}
+
+func (g *guarded) quotas(k quota.Key) quota.Limits {
+	if l := g.limits.Load(); l != nil && k.Role != access.Admin {
+		return *l
+	}
+	return quota.Limits{}
 }
 
 // Verify makes a guarded a [gate.Verifier].
@@ -312,8 +328,10 @@ func openGuarded(t *testing.T, o deck.Options) *guarded {
 		"admin": {Subject: "root", Role: access.Admin}, "owner": {Subject: "ada", Role: access.User}, "writer": {Subject: "wil", Role: access.User},
 		"viewer": {Subject: "vic", Role: access.User}, "foreign": {Subject: "eve", Role: access.User}, "reader": {Subject: "rob", Role: access.Reader},
 	}}
-	o.InMemory, o.Access = true, &deck.Access{Verifiers: []gate.Verifier{g}}
-	o.Agents = []deck.Agent{{Name: "bot", Runner: tapedeck.RunnerFunc(silent)}}
+	o.InMemory, o.Access = true, &deck.Access{Verifiers: []gate.Verifier{g}, Quotas: g.quotas}
+	if o.Agents == nil {
+		o.Agents = []deck.Agent{{Name: "bot", Runner: tapedeck.RunnerFunc(silent)}}
+	}
 	g.Deck = openAt(t, "", o)
 	return g
 }
@@ -370,11 +388,12 @@ func (g *guarded) runMain(s *deck.Session, end bool) {
 
 // An answer is what a sender got.
 type answer struct {
-	code int
-	body string
+	code       int
+	body       string
+	retryAfter int // seconds; 0 for none
 }
 
-var pathPart = strings.NewReplacer("{agent}", "bot", "{pid}", "p1", "{iid}", "ins", "{input}", "inp_1", "{config}", "c", "{tid}", "grant_x", "{view}", "views/messages", "{sub}", "sub")
+var pathPart = strings.NewReplacer("{agent}", "bot", "{pid}", "p1", "{iid}", "ins", "{input}", "inp_1", "{config}", "c", "{tid}", "grant_x", "{view}", "views/messages", "{sub}", "sub", "{profile}", "goroutine")
 
 // ask sends the request of a row, and ends a stream at its first byte.
 func (g *guarded) ask(route string, r row, sender, session string) answer {
@@ -407,7 +426,8 @@ func (g *guarded) ask(route string, r row, sender, session string) answer {
 	w := &cutting{ResponseRecorder: httptest.NewRecorder(), cut: cancel}
 	g.Handler().ServeHTTP(w, in)
 	body := strings.ReplaceAll(strings.ReplaceAll(w.Body.String(), session, "ID"), n, "NEW")
-	return answer{w.Code, ids.ReplaceAllString(body, "X")}
+	retry, _ := strconv.Atoi(w.Header().Get("Retry-After"))
+	return answer{w.Code, ids.ReplaceAllString(body, "X"), retry}
 }
 
 // ids matches what differs between two answers that say the same.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -76,6 +77,9 @@ func TestStreamsEndWithAccess(t *testing.T) {
 				<-c.Done
 				if strings.Contains(c.Text(), secret) || strings.Contains(c.Text(), "session.renamed") {
 					t.Errorf("%s %s: the stream goes on: %s", name, path, c.Text())
+				}
+				if name != "expired" && strings.HasPrefix(path, "/aisdk") && !strings.Contains(c.Text(), "event: cut\ndata: {\"type\":\"error\"") {
+					t.Errorf("%s: a client cannot know that the run continues: %s", name, c.Text())
 				}
 			})
 		}
@@ -232,6 +236,40 @@ func TestListsAndSearches(t *testing.T) {
 		page, err := c.Sessions(t.Context(), tapedeck.Filter{})
 		if err != nil || len(page.Sessions) != want {
 			t.Errorf("%s lists %d sessions, %v", token, len(page.Sessions), err)
+		}
+	}
+}
+
+// TestUsageOfOthers: what foreign sessions used is never counted for a user, whatever owner
+// or agent the request names.
+func TestUsageOfOthers(t *testing.T) {
+	g := openGuarded(t, deck.Options{})
+	for owner, tokens := range map[string]int64{"ada": 7, "eve": 100} {
+		s, err := g.Create(t.Context(), api.NewSession{ID: "of_" + owner, Owner: owner, Agent: "bot"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		report := tapedeck.Event{Type: tapedeck.UsageReported, Data: fmt.Appendf(nil, `{"inputTokens":%d}`, tokens)}
+		if _, err := s.Append(t.Context(), report); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for token, want := range map[string]int64{"admin": 107, "reader": 107, "owner": 7, "viewer": 0, "foreign": 100} {
+		for _, q := range []client.UsageQuery{{}, {Agent: "bot"}, {Owner: "eve"}} {
+			want := want
+			if q.Owner == "eve" {
+				want = want / 100 * 100
+			}
+			u, err := g.dial(token).Usage(t.Context(), q)
+			if err != nil || u.Total.Total != want {
+				t.Errorf("%s, %+v: %d tokens, want %d, %v", token, q, u.Total.Total, want, err)
+			}
+		}
+	}
+	for _, token := range []string{"agent", "token", "frozen"} {
+		g.session("")
+		if _, err := g.dial(token).Usage(t.Context(), client.UsageQuery{}); tapedeck.KindOf(err) != tapedeck.Forbidden {
+			t.Errorf("%s: %v", token, err)
 		}
 	}
 }

@@ -20,13 +20,13 @@ const (
 // It returns at the latest when ctx is done: the next Open ends the runs that have not
 // stopped by then. A second call does nothing.
 func (d *Deck) Close(ctx context.Context) (err error) {
-	d.closing.Do(func() { err = d.close(ctx, func(context.Context) error { return nil }) })
+	d.closing.Do(func() { err = d.close(ctx, func() {}, func(context.Context) error { return nil }) })
 	return err
 }
 
-// close stops the runs and the streams, calls quit, which ends the server, and waits
-// for the background work.
-func (d *Deck) close(ctx context.Context, quit func(context.Context) error) error {
+// close stops the runs, calls leave, after which no new request should come, ends the
+// streams, calls quit, which waits for the requests, and waits for the background work.
+func (d *Deck) close(ctx context.Context, leave func(), quit func(context.Context) error) error {
 	longest := d.options.KillAfter
 	for _, a := range d.options.Agents {
 		longest = max(longest, a.KillAfter)
@@ -36,9 +36,14 @@ func (d *Deck) close(ctx context.Context, quit func(context.Context) error) erro
 	close(d.stopped)
 	err := d.engine.Shutdown(ctx)
 	d.drain(ctx)
+	leave()
 	d.cutStreams()
 	err = errors.Join(err, quit(ctx))
 	d.background.Wait()
+	if d.tracer != nil {
+		d.tracer.Flush(ctx) // the runs that have ended just now
+	}
+	d.auditor.close()
 	return errors.Join(err, d.hub.Close())
 }
 

@@ -23,13 +23,16 @@ import (
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/access/grants"
 	"github.com/tapedeck/tapedeck/access/guard"
+	"github.com/tapedeck/tapedeck/access/oidc"
 	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/engine"
 	"github.com/tapedeck/tapedeck/engine/workflow"
 	"github.com/tapedeck/tapedeck/hub"
+	"github.com/tapedeck/tapedeck/internal/intake"
 	"github.com/tapedeck/tapedeck/projection"
 	"github.com/tapedeck/tapedeck/protocol/durable/subscription"
 	"github.com/tapedeck/tapedeck/search/indexer"
+	"github.com/tapedeck/tapedeck/telemetry"
 )
 
 // A Deck is an open data folder with its sessions, agents and handler. Its
@@ -40,7 +43,10 @@ type Deck struct {
 	views      *projection.Projections
 	search     *indexer.Index
 	engine     *engine.Engine
+	verbs      guard.Verbs              // the engine, with the audit log
+	auditor    *auditor                 // nil if there is no audit log
 	guard      *guard.Guard             // nil: there is no access control
+	provider   *oidc.Provider           // of log-ins; nil for none
 	issuer     *grants.Issuer           // of the tokens of sessions; nil with guard
 	subs       http.Handler             // of the subscriptions; nil if there are none
 	dispatcher *subscription.Dispatcher // serves subs
@@ -49,10 +55,14 @@ type Deck struct {
 	handler    http.Handler
 
 	workflows *workflow.Library
+	operator  *operator         // nil with [Options.NoMetrics]
+	tracer    *telemetry.Tracer // nil without [Options.Traces]
 
+	bodies   *intake.Gate
 	instance string     // names this deck to its clients
 	lost     chan error // receives when the data folder was deleted, moved or replaced, or another server has taken over
-	writable func(context.Context) error
+	ready    func(context.Context) error
+	owns     func(context.Context) bool // see storage
 
 	stopped    chan struct{} // closed by Close
 	background sync.WaitGroup
@@ -67,14 +77,9 @@ type Deck struct {
 // works at the root of a host only. [Deck.Close] ends its streams.
 func (d *Deck) Handler() http.Handler { return d.handler }
 
-// Ready reports whether the deck can serve: whether its store can be read and
-// written.
-func (d *Deck) Ready(ctx context.Context) error {
-	if _, err := d.hub.List(ctx, tapedeck.Filter{Limit: 1}); err != nil {
-		return err
-	}
-	return d.writable(ctx)
-}
+// Ready reports whether the deck can serve: whether its store can be read and written; of
+// several databases, whether one of them can.
+func (d *Deck) Ready(ctx context.Context) error { return d.ready(ctx) }
 
 // Instance returns the id of this deck; each Open creates a new one. GET /healthz
 // returns it, so that a client can check that it reaches the right deck.
@@ -157,5 +162,6 @@ func (d *Deck) Running() int { return d.engine.Running() }
 // Call it before you cancel a run to close the deck.
 func (d *Deck) HoldInputs() { d.engine.HoldInputs() }
 
-// AwaitIdle waits until no run is active, at most as long as ctx lasts.
+// AwaitIdle waits until no run is active, at most as long as ctx lasts. The run of a
+// workflow that waits for a person is not active: the next deck continues it.
 func (d *Deck) AwaitIdle(ctx context.Context) error { return d.engine.AwaitIdle(ctx) }

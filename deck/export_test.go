@@ -1,6 +1,9 @@
 package deck
 
-import "github.com/tapedeck/tapedeck/access/grants"
+import (
+	"github.com/tapedeck/tapedeck/access/grants"
+	"github.com/tapedeck/tapedeck/access/quota"
+)
 
 // Issuer returns the issuer of the tokens of sessions.
 func (d *Deck) Issuer() *grants.Issuer { return d.issuer }
@@ -13,3 +16,6 @@ func (d *Deck) Routes() []string {
 	}
 	return out
 }
+
+// Quotas returns what each subject uses.
+func (d *Deck) Quotas() *quota.Book { return d.guard.Quotas() }

@@ -6,9 +6,12 @@ import (
 	"net/netip"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/engine"
 	"github.com/tapedeck/tapedeck/protocol/a2a"
+	"github.com/tapedeck/tapedeck/retention"
 	"github.com/tapedeck/tapedeck/store/postgres"
 	"github.com/tapedeck/tapedeck/store/sqlite"
 )
@@ -28,6 +31,11 @@ type Options struct {
 	// are not used. Nil: the sessions are in the folder.
 	Postgres *postgres.Options
 
+	// MorePostgres are the addresses of more databases. The sessions are spread over these
+	// and the database of Postgres. The other options of Postgres apply to all of them. Do
+	// not change the number or the order of the databases while they have sessions.
+	MorePostgres []string
+
 	MaxBody        int64 // largest body of an append over the HTTP API, Durable Streams and AG-UI, in bytes; 0 for 64 MiB
 	MaxEvents      int   // the largest number of events in one append; 0 for 100,000
 	MaxConnections int   // most connections that [Server.Serve] keeps at once; 0 for no limit
@@ -38,6 +46,11 @@ type Options struct {
 	RunTimeout  time.Duration // how long a run may take; 0 for no limit
 	IdleTimeout time.Duration // how long the agent of a run may be silent, questions to people aside; 0 for 1 h, negative for no limit
 	KillAfter   time.Duration // how long an agent that is stopped may take to end; then its run ends without it. 0 for 12 s
+
+	// LeaveRuns leaves open the runs that an earlier process left and that could continue,
+	// and what waits in queues: the next deck continues them. It is for a process that
+	// only reads and soon ends.
+	LeaveRuns bool
 
 	// A2ATasks says what a task of A2A is; "" for a2a.PerTurn.
 	A2ATasks a2a.Policy
@@ -91,15 +104,50 @@ type Options struct {
 	// NoScreen leaves out the pages for people.
 	NoScreen bool
 
+	// NoMetrics measures nothing: the handler has neither /metrics nor /api/v1/stats.
+	NoMetrics bool
+
+	// NoAudit leaves out the audit log, which is in the folder given to [Open] otherwise, see
+	// docs/security.md.
+	NoAudit bool
+
+	// AuditActor is the actor in the audit log of requests without a token, and of the methods of
+	// the deck, such as "local:ada" for a command line that one person uses. "" if nobody
+	// knows.
+	AuditActor string
+
+	// Traces gets the spans of runs, and of requests that come with a trace, see
+	// docs/observability.md. The caller shuts it down after the deck was closed. Nil: there
+	// are none.
+	Traces trace.TracerProvider
+
+	// TraceRequests also traces requests that come without a trace.
+	TraceRequests bool
+
 	Version string // of the program; protocols and the front page name it. "" for "dev"
+
+	// Budgets are what the runs in all sessions of an owner may use in a day and in a month
+	// before an admin is asked. The zero value is no limit.
+	Budgets OwnerBudgets
+
+	// Retention says which sessions are deleted because they are old, or too many, see
+	// docs/storage.md. The zero value deletes none.
+	Retention Retention
 
 	// Logger gets what clients must not see: why an agent failed, the stack of a panic,
 	// why the disk refused a write. Nil: the [slog.Default] at the time of Open.
 	Logger *slog.Logger
 
+	// EncryptionKey is the master key, of 32 bytes: what new sessions have is encrypted, each
+	// with a key of its own in the data folder, see docs/storage.md. A folder that was opened
+	// with one needs it from then on. Nil: nothing is encrypted.
+	EncryptionKey []byte
+
 	// Lock is the lock of the data folder, if the caller has taken it; the deck
 	// releases it at the end. Nil: Open takes it.
 	Lock *sqlite.Lock
+
+	member *Member // of which the deck is a part; nil for none
 
 	// Discard moves the working folder of a deleted session away and returns the
 	// function that removes it, see [engine.Options].
@@ -118,11 +166,12 @@ type Agent struct {
 	Description string // for people; may be empty
 	Runner      tapedeck.Runner
 
-	RunTimeout  time.Duration // instead of that of [Options]; 0 for that, negative for no limit
-	IdleTimeout time.Duration // instead of that of [Options]; 0 for that, negative for no limit
-	KillAfter   time.Duration // instead of that of [Options]; 0 for that
-	Budget      Budget        // what each run may use before it asks people; the zero value for no limit
-	Starts      []string      // names of the agents that it may start; of a workflow, nil means all others
+	RunTimeout  time.Duration   // instead of that of [Options]; 0 for that, negative for no limit
+	IdleTimeout time.Duration   // instead of that of [Options]; 0 for that, negative for no limit
+	KillAfter   time.Duration   // instead of that of [Options]; 0 for that
+	Budget      tapedeck.Amount // what each run may use before it asks people; the zero value for no limit
+	StopAtLimit bool            // a run that has used up a budget is stopped with an error, and nobody is asked
+	Starts      []string        // names of the agents that it may start; of a workflow, nil means all others
 
 	Models  []string // the models that a task may choose, the default first; none if there is no choice
 	Folders []string // the folders that a session may choose; none if there is no choice
@@ -133,16 +182,24 @@ type Agent struct {
 	Folder func(session, chosen string) (string, error)
 }
 
-// A Budget is what a run may use before it asks people whether to continue. 0 is no
-// limit.
-type Budget = engine.Budget
+// A Retention says which sessions are deleted, see [Options].
+type Retention = retention.Policy
+
+// A RetentionRule is the part of a [Retention] that can differ between owners.
+type RetentionRule = retention.Rule
+
+// OwnerBudgets are the budgets of the owners of sessions, see [Options].
+type OwnerBudgets = engine.OwnerBudgets
+
+// An OwnerBudget is the budget of one owner.
+type OwnerBudget = engine.OwnerBudget
 
 func engineAgents(list []Agent) []engine.Agent {
 	out := make([]engine.Agent, len(list))
 	for i, a := range list {
 		out[i] = engine.Agent{
 			Agent:  tapedeck.Agent{Name: a.Name, Kind: cmp.Or(a.Kind, "go"), Description: a.Description, Models: a.Models, Folders: a.Folders},
-			Runner: a.Runner, RunTimeout: a.RunTimeout, IdleTimeout: a.IdleTimeout, Budget: a.Budget,
+			Runner: a.Runner, RunTimeout: a.RunTimeout, IdleTimeout: a.IdleTimeout, Budget: a.Budget, StopAtLimit: a.StopAtLimit,
 			KillAfter: max(a.KillAfter, 0), Starts: a.Starts, Folder: a.Folder,
 		}
 	}

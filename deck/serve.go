@@ -35,7 +35,7 @@ func (s *Server) Serve(l net.Listener) error {
 // connections, and closes the deck. A follower that needs more than a second to read what
 // is there gets the rest when it resumes from its cursor.
 func (s *Server) Close(ctx context.Context) (err error) {
-	s.deck.closing.Do(func() { err = s.deck.close(ctx, s.shutdown) })
+	s.deck.closing.Do(func() { err = s.deck.close(ctx, func() {}, s.shutdown) })
 	return err
 }
 
@@ -57,8 +57,11 @@ func (d *Deck) cutOff(next http.Handler) http.Handler {
 		}
 		if r.Method == http.MethodGet || rest.IsOpen(r) {
 			ctx, cancel := context.WithCancelCause(r.Context())
-			defer cancel(nil)
-			defer context.AfterFunc(d.streams, func() { cancel(http.ErrServerClosed) })()
+			stop := context.AfterFunc(d.streams, func() { cancel(http.ErrServerClosed) })
+			defer func() { // one defer: each makes the stack of every follower larger
+				stop()
+				cancel(nil)
+			}()
 			r = r.WithContext(ctx)
 		}
 		next.ServeHTTP(w, r)

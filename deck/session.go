@@ -133,24 +133,24 @@ func (s *Session) Fork(ctx context.Context, f api.Fork) (*Session, error) {
 // returns the receipt. The Session member of e is ignored.
 func (s *Session) Erase(ctx context.Context, e api.Erase) (api.Erased, error) {
 	e.Session = s.id
-	return s.deck.engine.Erase(ctx, e)
+	return s.deck.verbs.Erase(ctx, e)
 }
 
 // Rename changes the title or the labels. The Session member of r is ignored.
 func (s *Session) Rename(ctx context.Context, r api.Rename) (tapedeck.Session, error) {
 	r.Session = s.id
-	return s.deck.engine.Rename(ctx, r)
+	return s.deck.verbs.Rename(ctx, r)
 }
 
 // Close closes the session: it takes no events any more, and its followers end.
 func (s *Session) Close(ctx context.Context) error { return s.deck.engine.Close(ctx, s.id, "") }
 
 // Delete deletes the session. Forks keep the events that they share with it.
-func (s *Session) Delete(ctx context.Context) error { return s.deck.engine.Delete(ctx, s.id) }
+func (s *Session) Delete(ctx context.Context) error { return s.deck.verbs.Delete(ctx, s.id) }
 
 // Export returns the session as a file in one of the formats that
 // docs/exchange.md lists. The Session member of r is ignored.
 func (s *Session) Export(ctx context.Context, r api.ExportRequest) (api.Export, error) {
 	r.Session = s.id
-	return s.deck.engine.Export(ctx, r)
+	return s.deck.verbs.Export(ctx, r)
 }

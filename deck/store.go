@@ -5,7 +5,10 @@ import (
 	"errors"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/engine"
 	"github.com/tapedeck/tapedeck/engine/workflow"
+	"github.com/tapedeck/tapedeck/projection"
 	"github.com/tapedeck/tapedeck/protocol/a2a/push"
 	"github.com/tapedeck/tapedeck/protocol/durable/subscription"
 	"github.com/tapedeck/tapedeck/search"
@@ -19,14 +22,18 @@ import (
 const tailBytes = 64 << 20
 
 // storage is a store with its search index, its subscriptions, the push notification
-// configs of tasks, and the diagrams of workflows.
+// configs of tasks, the diagrams of workflows, and the spending of owners.
 type storage struct {
 	store    tapedeck.Store
 	index    documents
 	subs     subscription.Store
 	pushes   push.Store
 	diagrams workflow.Store
-	writable func(context.Context) error // returns why the store cannot be written now, nil if it can
+	spending engine.Spending
+	totals   projection.TotalsStore
+	figures  func() api.StoreStats
+	owns     func(context.Context) bool  // see [postgres.Store.Owns]; nil if no other server can take over
+	ready    func(context.Context) error // returns why the store cannot be read and written now, nil if it can
 }
 
 // documents is the search index of a store.
@@ -41,18 +48,23 @@ type documents interface {
 func (d *Deck) openStore(ctx context.Context, dir string) (storage, error) {
 	o := &d.options
 	var s storage
+	if o.EncryptionKey != nil && (o.InMemory || o.Postgres != nil) {
+		return s, tapedeck.Errorf(tapedeck.Invalid, "only sessions in a data folder can be encrypted, not those in memory or in PostgreSQL").
+			WithHint("leave out the encryption key")
+	}
 	if o.InMemory {
 		m := memory.New(memory.Options{})
 		index, err := m.OpenIndex()
-		s.store, s.index, s.writable = m, index, func(context.Context) error { return nil }
-		s.subs, s.pushes, s.diagrams = m.Subscriptions(), m.PushConfigs(), m.Workflows()
+		s.store, s.index, s.ready = m, index, readyIf(m, func(context.Context) error { return nil })
+		s.subs, s.pushes, s.diagrams, s.totals, s.spending = m.Subscriptions(), m.PushConfigs(), m.Workflows(), m, m.Spending()
+		s.figures = func() api.StoreStats { return api.StoreStats{Kind: "memory"} }
 		return s, err
 	}
 	if o.Postgres != nil {
 		return d.openPostgres(ctx, dir)
 	}
 	db, err := sqlite.Open(ctx, dir, sqlite.Options{
-		Lock: o.Lock, Logger: o.Logger, OnLost: func(err error) { d.lost <- err },
+		Lock: o.Lock, Logger: o.Logger, Key: o.EncryptionKey, OnLost: func(err error) { d.lost <- err }, Measure: d.measure(),
 	})
 	if err != nil {
 		return s, err
@@ -61,8 +73,11 @@ func (d *Deck) openStore(ctx context.Context, dir string) (storage, error) {
 	if err != nil {
 		return s, errors.Join(err, db.Close())
 	}
-	s.store, s.index, s.writable = tail.New(tailBytes).Layer(db), index, db.Writable
-	s.subs, s.pushes, s.diagrams = db.Subscriptions(), db.PushConfigs(), db.Workflows()
+	recent := tail.New(tailBytes)
+	s.store, s.index = recent.Layer(db), index
+	s.ready = readyIf(s.store, db.Writable)
+	s.figures = func() api.StoreStats { return storeStats("sqlite", db.Figures(), recent) }
+	s.subs, s.pushes, s.diagrams, s.totals, s.spending = db.Subscriptions(), db.PushConfigs(), db.Workflows(), db, db.Spending()
 	return s, nil
 }
 
@@ -70,29 +85,41 @@ func (d *Deck) openStore(ctx context.Context, dir string) (storage, error) {
 // folders of agents; its lock keeps other decks from it all the same.
 func (d *Deck) openPostgres(ctx context.Context, dir string) (s storage, err error) {
 	lock := d.options.Lock
-	if lock == nil {
+	if d.options.member != nil {
+		lock = nil // the member keeps it
+	} else if lock == nil {
 		if lock, err = sqlite.TakeLock(dir); err != nil {
 			return s, err
 		}
 	}
+	if len(d.options.MorePostgres) > 0 {
+		if s, err = d.openDatabases(ctx); err != nil {
+			release(lock)
+			return s, err
+		}
+		s.store = &locked{s.store, lock}
+		return s, nil
+	}
 	o := *d.options.Postgres
-	o.Logger, o.OnLost = d.options.Logger, func(err error) { d.lost <- err }
+	o.Logger, o.OnLost, o.Measure = d.options.Logger, func(err error) { d.lost <- err }, d.measure()
 	db, err := postgres.Open(ctx, o)
 	if err != nil {
-		lock.Release()
+		release(lock)
 		return s, err
 	}
 	index, err := db.OpenIndex()
 	if err != nil {
 		return s, errors.Join(err, db.Close())
 	}
-	s.store = &locked{tail.New(tailBytes).Layer(db), lock}
-	s.index, s.writable = index, db.Writable
-	s.subs, s.pushes, s.diagrams = db.Subscriptions(), db.PushConfigs(), db.Workflows()
+	recent := tail.New(tailBytes)
+	s.store = &locked{recent.Layer(db), lock}
+	s.figures = func() api.StoreStats { return storeStats("postgres", db.Figures(), recent) }
+	s.index, s.ready, s.owns = index, readyIf(s.store, db.Writable), db.Owns
+	s.subs, s.pushes, s.diagrams, s.totals, s.spending = db.Subscriptions(), db.PushConfigs(), db.Workflows(), db, db.Spending()
 	return s, nil
 }
 
-// A locked store releases the lock of the data folder when it closes.
+// A locked store releases the lock of the data folder, if it has one, when it closes.
 type locked struct {
 	tapedeck.Store
 	lock *sqlite.Lock
@@ -100,6 +127,22 @@ type locked struct {
 
 // Close implements [tapedeck.Store].
 func (s *locked) Close() error {
-	defer s.lock.Release()
+	defer release(s.lock)
 	return s.Store.Close()
+}
+
+// readyIf returns what reports whether a store can be read and written.
+func readyIf(s tapedeck.Store, writable func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		if _, err := s.List(ctx, tapedeck.Filter{Limit: 1}); err != nil {
+			return err
+		}
+		return writable(ctx)
+	}
+}
+
+func release(l *sqlite.Lock) {
+	if l != nil {
+		l.Release()
+	}
 }

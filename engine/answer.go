@@ -63,6 +63,9 @@ func (q *question) answerWith(ctx context.Context, a api.Answer) (api.Answered, 
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	err := q.checkOption(a.Option)
+	if err == nil && a.Option == budgetContinue {
+		err = mayContinue(q.scope, a.Grants)
+	}
 	if err == nil {
 		err = cmp.Or(wasShown(&a, q.offset), checkInput(&q.Question, a.Option, a.Input))
 	}
@@ -121,8 +124,7 @@ func (e *Engine) answerForeign(ctx context.Context, a api.Answer) (api.Answered,
 	if err := ctx.Err(); err != nil {
 		return api.Answered{}, err
 	}
-	e.answering.Lock() // of two answers, one is accepted
-	defer e.answering.Unlock()
+	defer e.answering.lock(a.Session)() // of two answers, one is accepted
 	s, err := e.session(ctx, a.Session)
 	if err != nil {
 		return api.Answered{}, err
@@ -213,6 +215,11 @@ func (e *Engine) lockAnswered(ctx context.Context, session string, events []tape
 		if t.question != nil { // a second lock could cause a deadlock
 			t.unlock(false)
 			return nil, tapedeck.Errorf(tapedeck.Invalid, "the append answers several questions of runs").WithHint("append each answer by itself")
+		}
+		if q.scope == scopeSession || q.scope == scopeOwner { // an append does not say what its sender may grant
+			t.unlock(false)
+			return nil, tapedeck.Errorf(tapedeck.Forbidden, "the question %s is of a budget; an append cannot answer it", d.ID).
+				WithHint("answer it with POST /sessions/{id}/permissions/{permission}")
 		}
 		q.mu.Lock()
 		t.question, t.answer = q, d

@@ -1,26 +1,14 @@
 package engine
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
-	"strconv"
-	"strings"
-	"sync"
-	"time"
+	"slices"
 
 	"github.com/tapedeck/tapedeck"
-	"github.com/tapedeck/tapedeck/payload"
+	"github.com/tapedeck/tapedeck/api"
 )
-
-// A Budget is what a run may use before it asks people whether to continue. 0 is no
-// limit.
-type Budget struct {
-	Tokens int64         // those that the model has read and written
-	USD    float64       // the cost that the runner reports
-	Turns  int           // calls of the model that report their usage
-	Time   time.Duration // without the time in which the run has asked for more
-}
 
 // codeBudget is the code of a run that ended because its budget was used up.
 const codeBudget = "budget"
@@ -31,114 +19,160 @@ const (
 	budgetStop     = "stop"
 )
 
-// A meter measures what a run uses of its budget. The counts come from the events
-// that are in the log, so a rewind gives nothing back.
-type meter struct {
-	asking sync.Mutex // held while people are asked, so that they are asked once
-
-	mu     sync.Mutex
-	since  time.Time // when the time began to count
-	tokens int64
-	usd    float64
-	turns  int
-	grants int // how often people have granted the budget again
-}
-
-// add counts a usage.reported.
-func (m *meter) add(ev *tapedeck.Event) {
-	var d payload.UsageReported
-	if json.Unmarshal(ev.Data, &d) != nil {
-		return // the log refuses it
-	}
-	n := d.TotalTokens
-	if n == nil {
-		n = plus(d.InputTokens, d.OutputTokens)
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.turns++
-	if n != nil && *n > 0 {
-		m.tokens = min(m.tokens+min(*n, maxTokens), maxTokens)
-	}
-	if d.CostUSD != nil && *d.CostUSD > 0 {
-		m.usd += *d.CostUSD
-	}
-}
-
-// begin starts the time of a run.
-func (m *meter) begin(now time.Time) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.since.IsZero() {
-		m.since = now
-	}
-}
-
-// used returns what is used up of a budget, in words: what was used, and what one more
-// budget is. It reports false if nothing is used up.
-func (m *meter) used(b *Budget, now time.Time) (used, more string, over bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	n := m.grants + 1
-	switch took := now.Sub(m.since); {
-	case b.Tokens > 0 && m.tokens >= b.Tokens*int64(n):
-		return grouped(m.tokens) + " of " + grouped(b.Tokens*int64(n)) + " tokens", grouped(b.Tokens), true
-	case b.USD > 0 && m.usd >= b.USD*float64(n):
-		return dollars(m.usd) + " of " + dollars(b.USD*float64(n)), dollars(b.USD), true
-	case b.Turns > 0 && m.turns >= b.Turns*n:
-		return fmt.Sprintf("%d of %d calls of its model", m.turns, b.Turns*n), strconv.Itoa(b.Turns), true
-	case b.Time > 0 && !m.since.IsZero() && took >= b.Time*time.Duration(n):
-		return took.Round(time.Second).String() + " of " + (b.Time * time.Duration(n)).String(), b.Time.String(), true
-	}
-	return "", "", false
-}
-
-// grant grants the budget again. waited does not count as time of the run.
-func (m *meter) grant(waited time.Duration) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.grants++
-	m.since = m.since.Add(waited)
-}
-
-// proceed is [tapedeck.Invocation.Proceed] of a run. If the budget of the run is used
-// up, it asks people, and stops the run if they do not want it to continue.
-func (r *run) proceed(ctx context.Context) error {
-	b := &r.agent.Budget
-	if *b == (Budget{}) || r.durable {
+// checkBudget checks the budget that a task sets for its run.
+func checkBudget(t *api.Task) error {
+	if t.Budget == nil {
 		return nil
 	}
-	r.meter.begin(r.engine.options.Now())
+	if err := t.Budget.Check("the budget"); err != nil {
+		return err
+	}
+	switch {
+	case *t.Budget == (tapedeck.Amount{}):
+		return tapedeck.Errorf(tapedeck.Invalid, "the budget has no limit above 0").
+			WithHint("it takes tokens, usd, turns and seconds; leave out what has no limit")
+	case t.When == api.WhenSteer:
+		return tapedeck.Errorf(tapedeck.Invalid, "a message for an open run has no budget of its own").
+			WithHint("leave it out, or send the task with when=queue")
+	}
+	return nil
+}
+
+// budgetOf returns the budget of a run of an agent: that of the agent, with the limits
+// that the task sets. Capped refuses those that are above the agent's.
+func budgetOf(agent *Agent, t *api.Task) (tapedeck.Amount, error) {
+	out, set := agent.Budget, t.Budget
+	if set == nil {
+		return out, nil
+	}
+	if isDurable(agent) {
+		return out, tapedeck.Errorf(tapedeck.Invalid, "%s is a workflow, which has no budget of its own", agent.Name).
+			WithHint("the agents of its tasks have one")
+	}
+	refuse := func(name string, given, limit float64) error {
+		if t.Capped && limit > 0 && given > limit {
+			return tapedeck.Errorf(tapedeck.Forbidden, "a run of %s may use %v %s at most, not %v", agent.Name, limit, name, given).
+				WithHint("only an admin may set more")
+		}
+		return nil
+	}
+	for _, err := range [...]error{
+		refuse("tokens", float64(set.Tokens), float64(out.Tokens)), refuse("usd", set.USD, out.USD),
+		refuse("turns", float64(set.Turns), float64(out.Turns)), refuse("seconds", set.Seconds, out.Seconds),
+	} {
+		if err != nil {
+			return out, err
+		}
+	}
+	out.Tokens, out.USD = cmp.Or(set.Tokens, out.Tokens), cmp.Or(set.USD, out.USD)
+	out.Turns, out.Seconds = cmp.Or(set.Turns, out.Turns), cmp.Or(set.Seconds, out.Seconds)
+	return out, nil
+}
+
+// checkWaitingBudget checks the budget of a task that waits, because only the request knows
+// what its sender may set.
+func (e *Engine) checkWaitingBudget(t *api.Task, s *tapedeck.Session) error {
+	if t.Budget == nil {
+		return nil
+	}
+	agent, err := e.agent(cmp.Or(t.Agent, s.Agent))
+	if err == nil {
+		_, err = budgetOf(agent, t)
+	}
+	return err
+}
+
+// proceed is [tapedeck.Invocation.Proceed] of a run. If a budget is used up, it asks
+// people, and stops the run if they do not want it to continue.
+func (r *run) proceed(ctx context.Context) error {
+	if r.durable {
+		return nil
+	}
+	if list, err := r.accounts(ctx); err != nil || len(list) == 0 {
+		return err
+	}
 	if err := r.stored(ctx); err != nil { // so that all usage is counted
 		return err
 	}
-	r.meter.asking.Lock()
-	defer r.meter.asking.Unlock()
+	r.pausing.Lock() // so that people are asked once
+	defer r.pausing.Unlock()
 	for {
-		begin := r.engine.options.Now()
-		used, more, over := r.meter.used(b, begin)
-		if !over {
-			return nil
-		}
-		answer, err := r.ask(ctx, tapedeck.Question{
-			ID: tapedeck.NewID("per_"), Message: fmt.Sprintf("The run has used %s. Continue for %s more?", used, more),
-			Options: []tapedeck.PermissionOption{
-				{ID: budgetContinue, Name: "Continue for " + more + " more", Kind: "allow_once"},
-				{ID: budgetStop, Name: "Stop", Kind: "reject_once"},
-			},
-		})
-		switch {
-		case err != nil:
+		a, err := r.usedUp(ctx)
+		if a == nil || err != nil {
 			return err
-		case answer.Option == budgetContinue:
-			r.meter.grant(r.engine.options.Now().Sub(begin))
-		case ctx.Err() != nil:
-			return ctx.Err()
-		default:
-			r.stop(&overBudget{"the run has used " + used + ", and nobody wanted it to continue"})
-			return context.Cause(r.ctx)
+		}
+		if err := r.pause(ctx, a); err != nil {
+			return err
 		}
 	}
+}
+
+// pause asks people whether a run may use more than one of its budgets.
+func (r *run) pause(ctx context.Context, a *account) error {
+	used, more := a.words()
+	if r.agent.StopAtLimit {
+		return r.stopOver(a, used, "")
+	}
+	begin := r.engine.options.Now()
+	asking, stop := context.WithCancel(ctx)
+	defer stop()
+	go r.untilGranted(asking, a, stop)
+	answer, err := r.askScoped(asking, tapedeck.Question{
+		ID: tapedeck.NewID("per_"), Message: fmt.Sprintf("%s %s. Continue for %s?", capital(a.who()), used, more),
+		Options: []tapedeck.PermissionOption{
+			{ID: budgetContinue, Name: "Continue for " + more, Kind: "allow_once"},
+			{ID: budgetStop, Name: "Stop", Kind: "reject_once"},
+		},
+	}, a.scope)
+	r.meter.wait(r.engine.options.Now().Sub(begin))
+	switch {
+	case err != nil:
+		return err
+	case answer.Option == budgetContinue:
+		return r.grant(ctx, a)
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case answer.Option == "" && asking.Err() != nil && r.ctx.Err() == nil:
+		return nil // granted elsewhere
+	}
+	return r.stopOver(a, used, ", and nobody wanted it to continue")
+}
+
+// stopOver stops a run whose budget is used up.
+func (r *run) stopOver(a *account, used, why string) error {
+	r.stop(&overBudget{a.who() + " " + used + why})
+	return context.Cause(r.ctx)
+}
+
+// stopAtLimit stops a run that has used up a budget, if the configuration of its agent says
+// so. It is called after each append of the agent, which may call its model without asking.
+func (r *run) stopAtLimit(events []tapedeck.Event) {
+	if !r.agent.StopAtLimit || r.durable {
+		return
+	}
+	a := new(r.meter.account(r.budget, r.engine.options.Now()))
+	if !a.over() {
+		if !slices.ContainsFunc(events, func(ev tapedeck.Event) bool { return ev.Type == tapedeck.UsageReported }) {
+			return
+		}
+		if a, _ = r.usedUp(r.ctx); a == nil { // what cannot be read now is read after the next call
+			return
+		}
+	}
+	used, _ := a.words()
+	_ = r.stopOver(a, used, "")
+}
+
+// mayContinue reports why a sender may not grant more of a budget. scope is whose budget it
+// is, and widest the widest one that the sender may grant: "" for all.
+func mayContinue(scope, widest string) error {
+	switch {
+	case scope == "" || scope == scopeRun || widest == "" || scope == widest:
+		return nil
+	case scope == scopeSession:
+		return tapedeck.Errorf(tapedeck.Forbidden, "only the owner of the session and an admin may grant more than its budget")
+	}
+	return tapedeck.Errorf(tapedeck.Forbidden, "only an admin may grant more than the budget of an owner")
 }
 
 // askInBudget is [tapedeck.Invocation.Ask] of a run: an agent that knows no budget
@@ -154,18 +188,3 @@ func (r *run) askInBudget(ctx context.Context, q tapedeck.Question) (tapedeck.Ch
 type overBudget struct{ message string }
 
 func (o *overBudget) Error() string { return o.message }
-
-func dollars(usd float64) string { return "$" + strconv.FormatFloat(usd, 'f', 2, 64) }
-
-// grouped returns a number with a comma after each three digits.
-func grouped(n int64) string {
-	s := strconv.FormatInt(n, 10)
-	var b strings.Builder
-	for i, c := range s {
-		if i > 0 && (len(s)-i)%3 == 0 {
-			b.WriteByte(',')
-		}
-		b.WriteRune(c)
-	}
-	return b.String()
-}

@@ -64,15 +64,15 @@ func (e *Engine) stopRun(ctx context.Context, s *tapedeck.Session, open tapedeck
 // the agent's own run can stop it.
 func (e *Engine) canEnd(s *tapedeck.Session, r *tapedeck.OpenRun) error {
 	above, ok := parentRun(s.Runs, r)
-	if !ok || r.Owner == "" || e.drives(r.Invocation) {
+	if !ok || r.Owner == "" || e.Drives(r.Invocation) {
 		return nil
 	}
 	return tapedeck.Errorf(tapedeck.Conflict, "%s is the run of a sub-agent that %s has started, and ends with it", r.Invocation, above.Invocation).
 		WithHint("cancel %s", above.Invocation)
 }
 
-// drives reports whether this engine drives a run, with an agent of its own.
-func (e *Engine) drives(invocation string) bool {
+// Drives reports whether this engine drives a run, with an agent of its own.
+func (e *Engine) Drives(invocation string) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.runs[invocation] != nil
@@ -106,9 +106,8 @@ func openRun(s *tapedeck.Session, invocation string) (tapedeck.OpenRun, error) {
 // cancelForeign ends an external run. The engine cannot stop its agent, but refuses
 // its later events.
 func (e *Engine) cancelForeign(ctx context.Context, s *tapedeck.Session, open tapedeck.OpenRun) (api.Cancelled, error) {
-	e.answering.Lock()
-	defer e.answering.Unlock()
-	t, err := e.trailOf(ctx, s.ID, withDescendants(s.Runs, open))
+	defer e.answering.lock(s.ID)()
+	t, err := trailOf(ctx, e.store, s.ID, withDescendants(s.Runs, open))
 	if err != nil {
 		return api.Cancelled{}, err
 	}

@@ -64,7 +64,7 @@ func (r *run) delegate(ctx context.Context, d tapedeck.Delegation) (tapedeck.Del
 func (r *run) await(ctx context.Context, d *tapedeck.Delegation, child *run) (tapedeck.Delegated, error) {
 	defer context.AfterFunc(ctx, func() { child.stop(context.Cause(ctx)) })()
 	r.questions.addWaiting(1) // an agent that waits for another one is not idle
-	defer r.queue.notify()
+	defer r.queue.nudge()
 	defer r.questions.addWaiting(-1)
 	if !r.pushAll(child.childOpening(d)) || !child.waitStarted() {
 		r.engine.unregister(child) // if the log has its beginning after all, the end of this run ends it
@@ -86,7 +86,7 @@ func (r *run) await(ctx context.Context, d *tapedeck.Delegation, child *run) (ta
 // newChild returns a run of another agent, which this run starts. f says what came
 // before it on its thread.
 func (r *run) newChild(ctx context.Context, d *tapedeck.Delegation, f *predecessor) (*run, error) {
-	if !slices.ContainsFunc(r.in.Delegates, func(a tapedeck.Agent) bool { return a.Name == d.Agent }) {
+	if !slices.Contains(r.agent.Starts, d.Agent) {
 		return nil, tapedeck.Errorf(tapedeck.Forbidden, "%s may not start the agent %.100q", r.agent.Name, d.Agent)
 	}
 	e := r.engine
@@ -102,14 +102,15 @@ func (r *run) newChild(ctx context.Context, d *tapedeck.Delegation, f *predecess
 	if err != nil {
 		return nil, err
 	}
-	if err := e.prepare(ctx, &s, t.Thread, &agent, d.Config, f); err != nil {
+	if err := e.prepare(ctx, &s, t.Thread, agent, d.Config, f); err != nil {
 		return nil, err
 	}
+	f.budget = agent.Budget
 	child := newRun(e, agent, t, *f)
 	child.from.run, child.from.depth, child.from.started = r, r.from.depth+1, make(chan struct{})
 	child.from.maxText, child.from.fresh = maxChildText, f.fresh
 	child.owner = r.owner
-	child.in.Delegates = e.delegates(&agent, child.from.depth)
+	child.in.Delegates = e.delegates(agent, child.from.depth)
 	if len(child.in.Delegates) == 0 {
 		child.in.Delegate = nil
 	}

@@ -65,7 +65,7 @@ func (e *Engine) delegatedBefore(ctx context.Context, session, thread string) (f
 	switch st := outcomeOf(last); {
 	case st.status == tapedeck.StatusComplete:
 		return f, &tapedeck.Delegated{Thread: thread, Status: st.status, Text: lastText(&now, last.Invocation), Invocation: last.Invocation}, nil
-	case st.status == tapedeck.StatusFailed:
+	case st.status == tapedeck.StatusFailed && !abandoned(last):
 		out := &tapedeck.Delegated{Thread: thread, Status: st.status, Invocation: last.Invocation}
 		if last.Error != nil {
 			out.Message = last.Error.Message
@@ -81,12 +81,16 @@ func (e *Engine) delegatedBefore(ctx context.Context, session, thread string) (f
 	if err != nil {
 		return predecessor{}, nil, nil //nolint:nilerr // another agent does the task, from the start
 	}
-	if isDurable(&agent) {
+	if isDurable(agent) {
 		f.stopped = nil
 		return f, nil, nil
 	}
-	return f, nil, e.addResumeContext(ctx, &s, &agent, &f)
+	return f, nil, e.addResumeContext(ctx, &s, agent, &f)
 }
+
+// abandoned reports whether a run failed only because the run that started it had ended, or had
+// stopped it. Its task is not done.
+func abandoned(r *view.Run) bool { return r.Error != nil && r.Error.Code == payload.CodeRunEnded }
 
 // spoke reports whether the agent of a run said, called or planned anything.
 func spoke(s *view.Snapshot, invocation string) bool {

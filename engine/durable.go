@@ -53,22 +53,22 @@ func (t *terminal) message() string {
 }
 
 // durableAgent returns the agent of a run whose state is in the log.
-func (e *Engine) durableAgent(started *tapedeck.Event) (Agent, bool) {
+func (e *Engine) durableAgent(started *tapedeck.Event) (*Agent, bool) {
 	agent, ok := e.agentOf(started)
-	if !ok || !isDurable(&agent) {
-		return Agent{}, false
+	if !ok || !isDurable(agent) {
+		return nil, false
 	}
 	if c, ok := agent.Runner.(runner.Capable); ok && c.Available() != nil {
-		return Agent{}, false
+		return nil, false
 	}
 	return agent, true
 }
 
 // continueRun drives a durable run that an earlier process left open. It ends the runs
 // that this one started; their tasks are delegated again, on the same threads.
-func (e *Engine) continueRun(ctx context.Context, s *tapedeck.Session, open *tapedeck.OpenRun, started *tapedeck.Event, agent Agent, kill bool) (bool, error) {
+func (e *Engine) continueRun(ctx context.Context, s *tapedeck.Session, open *tapedeck.OpenRun, started *tapedeck.Event, agent *Agent, kill bool) (bool, error) {
 	runs := withDescendants(s.Runs, *open)
-	t, err := e.trailOf(ctx, s.ID, runs)
+	t, err := trailOf(ctx, e.store, s.ID, runs)
 	if err != nil {
 		return false, err
 	}
@@ -164,7 +164,7 @@ func (e *Engine) unfinished(ctx context.Context, s *tapedeck.Session, thread str
 	}
 	for _, run := range slices.Backward(now.Runs) {
 		agent, err := e.agent(run.Agent)
-		if run.Agent == "" || err != nil || !isDurable(&agent) {
+		if run.Agent == "" || err != nil || !isDurable(agent) {
 			continue
 		}
 		if st := outcomeOf(&run); st.status == tapedeck.StatusComplete || st.resumable != nil && !*st.resumable {
@@ -212,6 +212,10 @@ func (e *Engine) SendMessage(ctx context.Context, m api.SendMessage) (api.Messag
 	if err := cmp.Or(checkOptional("the thread", m.Thread), checkMessageName("name", m.Name, false), checkMessageName("correlation", m.Correlation, true)); err != nil {
 		return api.MessageSent{}, err
 	}
+	size := membersSize(m.Variables)
+	if size > maxMessageSize {
+		return api.MessageSent{}, tapedeck.Errorf(tapedeck.TooLarge, "the variables of the message have %d bytes; at most %d are allowed", size, maxMessageSize)
+	}
 	if _, err := e.session(ctx, m.Session); err != nil {
 		return api.MessageSent{}, err
 	}
@@ -219,16 +223,15 @@ func (e *Engine) SendMessage(ctx context.Context, m api.SendMessage) (api.Messag
 	if err != nil {
 		return api.MessageSent{}, err
 	}
-	if !r.inbox.admit() {
-		return api.MessageSent{}, tapedeck.Errorf(tapedeck.Limited, "%d messages wait in the workflow, and no element has received them", maxUnread).
-			WithHint("wait until the workflow receives some of them")
+	if err := e.admitMessage(ctx, r, &m, size); err != nil {
+		return api.MessageSent{}, err
 	}
 	ev := payload.NewEvent(payload.WorkflowMessage{Name: m.Name, Correlation: m.Correlation, Variables: m.Variables})
 	r.stamp(&ev)
 	ev.Actor, ev.Instance = m.Actor, ""
 	done, err := e.write(context.WithoutCancel(ctx), tapedeck.Append{Session: m.Session, Events: []tapedeck.Event{ev}}, r.isOpen)
 	if err != nil {
-		r.inbox.release()
+		r.inbox.release(size)
 		return api.MessageSent{}, err
 	}
 	ev.Offset = done.First
@@ -236,8 +239,42 @@ func (e *Engine) SendMessage(ctx context.Context, m api.SendMessage) (api.Messag
 	return api.MessageSent{Invocation: r.in.ID, Offset: done.First}, nil
 }
 
-// maxName is the longest name of a message, in bytes.
-const maxName = 512
+// admitMessage counts a message that waits in a run, or refuses it.
+func (e *Engine) admitMessage(ctx context.Context, r *run, m *api.SendMessage, size int) error {
+	if r.inbox.admit(size) {
+		return nil
+	}
+	switch awaited, err := e.isAwaited(ctx, r, m); {
+	case err != nil:
+		return err
+	case awaited:
+		r.inbox.count(size)
+		return nil
+	}
+	return tapedeck.Errorf(tapedeck.Limited, "too many messages wait in the workflow, and no element has received them: at most %d, with variables of %d bytes, may wait", maxUnread, maxUnreadBytes).
+		WithHint("wait until the workflow receives some of them; a message that an element waits for now is accepted")
+}
+
+// isAwaited reports whether an element waits for a message now. Such a message is accepted
+// although too many wait: it is received at once, and other messages must not block it.
+func (e *Engine) isAwaited(ctx context.Context, r *run, m *api.SendMessage) (bool, error) {
+	w, err := e.views.Workflow(ctx, m.Session, r.in.Thread, -1)
+	if w == nil || err != nil {
+		return false, err
+	}
+	fits := func(wait view.WorkflowWait) bool {
+		return wait.For == "message" && wait.Message == m.Name && (wait.Correlation == "" || m.Correlation == "" || wait.Correlation == m.Correlation)
+	}
+	return slices.ContainsFunc(w.Waits, fits) ||
+		slices.ContainsFunc(w.Activations, func(a view.WorkflowActivation) bool { return slices.ContainsFunc(a.Waits, fits) }), nil
+}
+
+// maxName is the longest name of a message, in bytes, and maxMessageSize the largest size of its
+// variables.
+const (
+	maxName        = 512
+	maxMessageSize = 1 << 20
+)
 
 func checkMessageName(what, text string, mayBeEmpty bool) error {
 	switch {

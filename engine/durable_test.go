@@ -263,6 +263,7 @@ func TestAnswerWithInput(t *testing.T) {
 		} {
 			refuses(t, answer("submit", input), tapedeck.Invalid, want)
 		}
+		refuses(t, answer("submit", `{"sum":1,"how":"`+strings.Repeat("x", 1<<20)+`"}`), tapedeck.TooLarge, "at most 1048576 are allowed")
 		w.must(answer("submit", `{"sum":2.5,"how":"fast","day":"2026-12-24"}`))
 		synctest.Wait()
 		if got := w.notes("s"); !strings.Contains(got, `"input":{"day":"2026-12-24","how":"fast","sum":2.5}`) {
@@ -303,7 +304,25 @@ func TestSendMessage(t *testing.T) {
 				break
 			}
 		}
-		refuses(t, err, tapedeck.Limited, "1000 messages wait")
+		refuses(t, err, tapedeck.Limited, "too many messages wait")
+	})
+}
+
+// The messages that wait are bounded in bytes, too.
+func TestSendLargeMessages(t *testing.T) {
+	durably(t, asks, silent, func(w *world) {
+		w.start("s")
+		synctest.Wait()
+		send := func(n int) error {
+			_, err := w.SendMessage(w.Context(), api.SendMessage{Session: "s", Name: "Paid", Variables: tapedeck.Members{"text": json.RawMessage(`"` + strings.Repeat("x", n) + `"`)}})
+			return err
+		}
+		refuses(t, send(1<<20), tapedeck.TooLarge, "at most 1048576 are allowed")
+		for range 8 {
+			w.must(send(1<<20 - 100))
+		}
+		refuses(t, send(1<<20-100), tapedeck.Limited, "too many messages wait")
+		w.must(send(100))
 	})
 }
 

@@ -42,10 +42,23 @@ type Options struct {
 	MaxEvents   int             // the largest number of events in one append by a client; 0 for DefaultMaxEvents
 	Player      exchange.Player // of HTML recordings; without it they cannot be exported
 
+	// Trace returns the trace of a context, which the runs that begin with it get, as a
+	// traceparent; "" for none. Nil: runs have no trace.
+	Trace func(ctx context.Context) string
+
 	// KillLeftover ends the processes that an agent of an earlier server process
 	// left running, and reports whether there were any. Its argument is the data
 	// of the event agent.started. Nil: such processes are left alone.
 	KillLeftover func(payload.AgentStarted) (bool, error)
+
+	// LeaveRuns keeps [Engine.Recover] from continuing what an earlier process left open
+	// and what waits in queues: the next engine does. It is for a process that soon ends.
+	LeaveRuns bool
+
+	// Budgets are those of the owners of sessions, and Spending what they have used. Without
+	// Spending owners have no budgets.
+	Budgets  OwnerBudgets
+	Spending Spending
 
 	// Discard moves the folder of a deleted session out of the way, once no fork
 	// needs its events. It returns a function that removes the folder, which may
@@ -57,10 +70,11 @@ type Options struct {
 type Agent struct {
 	tapedeck.Agent
 	Runner      tapedeck.Runner
-	RunTimeout  time.Duration // overrides that of [Options]; 0 uses that of [Options], negative means no limit
-	IdleTimeout time.Duration // the same for the idle timeout
-	KillAfter   time.Duration // overrides that of [Options]; 0 uses that of [Options]
-	Budget      Budget        // of each run
+	RunTimeout  time.Duration   // overrides that of [Options]; 0 uses that of [Options], negative means no limit
+	IdleTimeout time.Duration   // the same for the idle timeout
+	KillAfter   time.Duration   // overrides that of [Options]; 0 uses that of [Options]
+	Budget      tapedeck.Amount // of each run; people are asked whether the run may use more
+	StopAtLimit bool            // a run that has used up a budget is stopped, and nobody is asked
 
 	Starts []string // the agents that it may start
 
@@ -84,7 +98,9 @@ type Engine struct {
 
 	foldersMu sync.RWMutex // held for writing while a session is deleted, so that no run gets its folder or begins in it
 
-	answering sync.Mutex // held while a question of an external run is answered
+	budgets wake // of questions: a budget of a session or an owner has changed
+
+	answering stripes // locked for a session while a question of an external run is answered
 
 	mu      sync.Mutex
 	runs    map[string]*run      // by invocation
@@ -179,6 +195,15 @@ func event(p payload.Payload, actor string) tapedeck.Event {
 	e := payload.NewEvent(p)
 	e.Actor = actor
 	return e
+}
+
+// encoded encodes a value that encoding/json can encode.
+func encoded(v any) json.RawMessage {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // callers give only finite numbers and texts
+	}
+	return b
 }
 
 // object encodes members, whose values must be valid for encoding/json.

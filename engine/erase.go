@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"reflect"
 	"slices"
 
 	"github.com/tapedeck/tapedeck"
@@ -98,6 +99,9 @@ func (e *Engine) erasure(ctx context.Context, r *api.Erase, s *tapedeck.Session)
 		if now.Gen != s.Gen || now.Title != s.Title || !maps.Equal(now.Labels, s.Labels) {
 			return errStale
 		}
+		if !reflect.DeepEqual(now.Budget, s.Budget) || !reflect.DeepEqual(now.Spent, s.Spent) {
+			return errStale
+		}
 		if err := found.notRunning(now); err != nil { // a run may have started since
 			return err
 		}
@@ -115,7 +119,14 @@ func inputsWithin(s *tapedeck.Session, ranges []tapedeck.OffsetRange) []tapedeck
 
 // inspect checks the ranges of an erasure, sets its receipt, and surveys its events.
 func (e *Engine) inspect(ctx context.Context, a *tapedeck.Erasure, r *api.Erase, s *tapedeck.Session) (survey, error) {
-	a.Events = []tapedeck.Event{event(payload.SessionRedacted{Offsets: a.Ranges, Reason: r.Reason}, r.Actor)}
+	receipt := payload.SessionRedacted{Offsets: a.Ranges, Reason: r.Reason}
+	if s.Budget != nil {
+		receipt.Budget = encoded(s.Budget)
+	}
+	if s.Spent != nil {
+		receipt.Spent = encoded(s.Spent)
+	}
+	a.Events = []tapedeck.Event{event(receipt, r.Actor)}
 	if err := store.CheckErasure(a); err != nil {
 		return survey{}, err
 	}

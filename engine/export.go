@@ -50,12 +50,18 @@ func (e *Engine) source(ctx context.Context, in api.ExportRequest) (exchange.Sou
 	case *at < s.Head: // the status at the head does not apply there
 		s.Head, s.Closed, s.Status, s.Resumable = *at, false, "", nil
 	}
+	for _, at := range []*int64{in.Start, in.Poster} {
+		if at != nil && *at > s.Head {
+			return exchange.Source{}, tapedeck.Errorf(tapedeck.Invalid, "the export ends at offset %d, a start or poster at %d is beyond it", s.Head, *at)
+		}
+	}
 	t, err := e.views.Timeline(ctx, s.ID, s.Head)
 	if err != nil {
 		return exchange.Source{}, err
 	}
 	return exchange.Source{
 		Session: s, Timeline: t, Effective: in.View == api.ExportEffective, Terminal: in.Terminal, Redactor: redactor,
+		Look:   exchange.Look{Start: in.Start, Poster: in.Poster, Theme: string(in.Theme)},
 		Player: e.options.Player, Now: e.options.Now(),
 		Events: func() iter.Seq2[tapedeck.Event, error] { return e.upTo(ctx, &s) },
 	}, nil

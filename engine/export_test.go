@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -70,6 +71,7 @@ func look(t testing.TB, store tapedeck.Store, id string) seen {
 	s.Snapshot = c.Snapshot()
 	e := &s.Entry
 	e.ID, e.Gen, e.Created, e.Updated, e.Parent, e.ForkedAt, e.Origin = "", 0, s.Events[0].Time, s.Events[0].Time, "", 0, ""
+	e.Active, e.Spent = time.Time{}, nil // a fork has those of its own events only
 	return s
 }
 
@@ -411,5 +413,26 @@ func TestPreviewExport(t *testing.T) {
 	p, err := e.PreviewExport(t.Context(), api.ExportRequest{Session: done.Sessions[0], Redact: api.Redaction{Patterns: []string{"answer"}}})
 	if err != nil || p.Events != 3 || p.Rules[0].Count != 3 {
 		t.Errorf("%+v %v", p, err)
+	}
+}
+
+// TestHowARecordingOpens is checked before the first byte.
+func TestHowARecordingOpens(t *testing.T) {
+	e, _ := importer(t, nil)
+	ctx := context.Background()
+	s, err := e.Create(ctx, api.NewSession{Title: "A talk"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, in := range map[string]api.ExportRequest{
+		"belong to the format html":   {Format: exchange.NDJSON, Theme: api.ThemeDark},
+		"must be light or dark":       {Format: exchange.HTML, Theme: "sepia"},
+		"must not be negative":        {Format: exchange.HTML, Start: new(int64(-1))},
+		"the export ends at offset 1": {Format: exchange.HTML, Poster: new(int64(2))},
+	} {
+		in.Session = s.ID
+		if _, err := e.Export(ctx, in); tapedeck.KindOf(err) != tapedeck.Invalid || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"sync"
 	"time"
@@ -223,8 +224,12 @@ func (e *Engine) startInput(ctx context.Context, s *tapedeck.Session, in tapedec
 	if err != nil {
 		return err
 	}
+	var budget *tapedeck.Amount
+	if q.Budget != nil && json.Unmarshal(q.Budget, &budget) != nil { // a budget that is not understood must not be left out
+		return tapedeck.Errorf(tapedeck.Invalid, "the budget of the input cannot be read")
+	}
 	_, err = e.start(context.WithoutCancel(ctx), api.Task{
-		Session: s.ID, Thread: in.Thread, Text: q.Text, Agent: q.Agent, Config: q.Config, MessageID: q.MessageID,
+		Session: s.ID, Thread: in.Thread, Text: q.Text, Agent: q.Agent, Config: q.Config, Budget: budget, MessageID: q.MessageID,
 		Actor: ev.Actor, Invocation: q.Invocation, Queued: in.ID,
 	}, false)
 	if err == nil || ctx.Err() != nil {

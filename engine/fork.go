@@ -54,6 +54,9 @@ func (e *Engine) forked(ctx context.Context, f *api.Fork, parent *tapedeck.Sessi
 		Session: f.ID, Parent: f.Parent, At: at, Copy: f.Copy,
 		Title: parent.Title, Owner: parent.Owner, Agent: parent.Agent, Labels: without(parent.Labels, f.WithoutLabels),
 	}
+	if b := parent.Budget; b != nil { // the same limit; grants were for what the parent has spent
+		d.Budget = encoded(b.Amount)
+	}
 	if f.Title != nil {
 		d.Title = *f.Title
 	}

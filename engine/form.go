@@ -42,6 +42,9 @@ func checkInput(q *tapedeck.Question, option string, input tapedeck.Members) err
 		}
 		return nil
 	}
+	if n := membersSize(input); n > maxMessageSize {
+		return tapedeck.Errorf(tapedeck.TooLarge, "the answer has %d bytes; at most %d are allowed", n, maxMessageSize)
+	}
 	var ids []string
 	for i := range q.Form {
 		if !q.Form[i].ReadOnly {

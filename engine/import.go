@@ -28,7 +28,7 @@ func (e *Engine) Import(ctx context.Context, in api.ImportRequest, r io.Reader) 
 	if err != nil {
 		return api.Imported{}, err
 	}
-	m := &importing{engine: e, journal: newJournal(e)}
+	m := &importing{engine: e, journal: newJournal(e), creating: in.Creating}
 	if err := m.all(ctx, d); err != nil {
 		m.journal.undo(context.WithoutCancel(ctx))
 		m.letBegin()
@@ -43,12 +43,13 @@ type importing struct {
 	engine  *Engine
 	journal *journal
 	api.Imported
-	session string           // the session that is being written; "" for none
-	release func()           // lets inputs of the session begin
-	entry   tapedeck.Session // its entry in the input
-	next    int64            // its head
-	events  []tapedeck.Event // not appended yet
-	bytes   int
+	creating func(context.Context) (func(), error) // see [api.ImportRequest]; nil for none
+	session  string                                // the session that is being written; "" for none
+	release  func()                                // lets inputs of the session begin
+	entry    tapedeck.Session                      // its entry in the input
+	next     int64                                 // its head
+	events   []tapedeck.Event                      // not appended yet
+	bytes    int
 }
 
 func (m *importing) all(ctx context.Context, d *exchange.Decoder) error {
@@ -75,6 +76,16 @@ func (m *importing) all(ctx context.Context, d *exchange.Decoder) error {
 func (m *importing) begin(ctx context.Context, entry tapedeck.Session, first tapedeck.Event) error {
 	if err := m.finish(ctx); err != nil {
 		return err
+	}
+	if m.creating != nil {
+		created, err := m.creating(ctx)
+		if n := len(m.Sessions); tapedeck.KindOf(err) == tapedeck.Limited && n > 0 {
+			return tapedeck.Errorf(tapedeck.Limited, "the input has more than %d sessions, and their owner may have no more", n).WithHint("delete some sessions, or divide the input")
+		}
+		if err != nil {
+			return err
+		}
+		defer created()
 	}
 	m.entry, m.next = entry, 1
 	m.Events++
@@ -115,7 +126,7 @@ func (m *importing) flush(ctx context.Context, closes bool) error {
 		return err
 	}
 	at, n := m.next, int64(len(m.events))
-	_, err := m.engine.store.Append(ctx, tapedeck.Append{Session: m.session, Events: m.events, Close: closes, Expect: &at})
+	_, err := m.engine.store.Append(ctx, tapedeck.Append{Session: m.session, Events: m.events, Close: closes, Expect: &at, Elsewhere: true})
 	m.next += n
 	m.events, m.bytes = nil, 0 // the store keeps what it was given
 	return err

@@ -9,8 +9,12 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// maxUnread is how many messages may wait in one run.
-const maxUnread = 1000
+// maxUnread is how many messages may wait in one run, and maxUnreadBytes how large their
+// variables may be together.
+const (
+	maxUnread      = 1000
+	maxUnreadBytes = 8 << 20
+)
 
 // An inbox has logged events for a run that waits for them without a goroutine for
 // each; see [tapedeck.Inbox]. The zero value drops everything.
@@ -20,6 +24,7 @@ type inbox struct {
 	mu     sync.Mutex
 	events []tapedeck.Event
 	unread int // messages that no element has received
+	bytes  int // of their variables
 }
 
 func (b *inbox) make() *tapedeck.Inbox {
@@ -52,25 +57,41 @@ func (b *inbox) take() []tapedeck.Event {
 }
 
 // admit counts a message, and reports false if there are too many.
-func (b *inbox) admit() bool {
+func (b *inbox) admit(bytes int) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.unread >= maxUnread {
+	if b.unread >= maxUnread || b.bytes+bytes > maxUnreadBytes {
 		return false
 	}
 	b.unread++
+	b.bytes += bytes
 	return true
 }
 
-func (b *inbox) release() {
+// count counts a message, however many there are.
+func (b *inbox) count(bytes int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.unread = max(0, b.unread-1)
+	b.unread++
+	b.bytes += bytes
+}
+
+func (b *inbox) release(bytes int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.unread, b.bytes = max(0, b.unread-1), max(0, b.bytes-bytes)
 }
 
 // noteCaught counts a message as received.
 func (b *inbox) noteCaught(ev *tapedeck.Event) {
 	if d, err := payload.DecodeAs[payload.WorkflowCaught](*ev); err == nil && d.Received != nil {
-		b.release()
+		b.release(membersSize(d.Variables))
 	}
+}
+
+func membersSize(m tapedeck.Members) (n int) {
+	for name, value := range m {
+		n += len(name) + len(value)
+	}
+	return n
 }

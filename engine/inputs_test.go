@@ -416,3 +416,46 @@ func TestSteer(t *testing.T) {
 		}
 	})
 }
+
+// A runner whose agent takes input at any time is told when there is some.
+func TestSteered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		done, asked, heard := make(chan bool), 0, 0
+		runner := steerer{func(ctx context.Context, in tapedeck.Invocation, _ func(string, string) bool) error {
+			for {
+				select {
+				case <-in.Steered:
+					messages, err := in.Steer(ctx)
+					if asked++; err != nil {
+						return err
+					}
+					heard += len(messages)
+				case <-done:
+					return nil
+				}
+			}
+		}}
+		w := newWorld(t, silent, func(o *engine.Options) { o.Agents[0].Runner = runner })
+		w.create("s")
+		w.start("s")
+		synctest.Wait()
+		w.queue("queue", "later")
+		synctest.Wait()
+		if asked != 1 || heard != 0 { // once at its beginning: something may have waited
+			t.Errorf("asked %d times, heard %d", asked, heard)
+		}
+		w.queue("steer", "one")
+		synctest.Wait()
+		w.queue("steer", "two")
+		synctest.Wait()
+		if asked != 3 || heard != 2 {
+			t.Errorf("asked %d times, heard %d", asked, heard)
+		}
+		if got := w.inputs(); got != "waiting later, steered, steered" {
+			t.Error(got)
+		}
+		done <- true
+		done <- true
+		synctest.Wait()
+	})
+}

@@ -84,7 +84,7 @@ func (e *Engine) sweep() {
 
 func (e *Engine) expireLeases(ctx context.Context) error {
 	end := errorEnd(tapedeck.CodeLeaseExpired, "the agent has sent no event for "+e.options.Lease.String(), tapedeck.StatusInterrupted)
-	_, err := e.endRuns(ctx, end, false, func(s *tapedeck.Session, r tapedeck.OpenRun) bool {
+	_, err := e.endRuns(ctx, end, func(s *tapedeck.Session, r tapedeck.OpenRun) bool {
 		return r.Owner == "" && e.options.Now().Sub(e.leases.lastHeard(s, r)) > e.options.Lease
 	})
 	if err == nil {

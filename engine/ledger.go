@@ -220,3 +220,17 @@ func (e *Engine) current(ctx context.Context, session string) (*ledger, *order.V
 	l := e.ledgers.get(session)
 	return l, l.restore(&s, v), nil
 }
+
+// restoreLedger restores the ledger of a session, if it is not known, from a log and an
+// entry that the caller has read. If they are old by now, the next append finds it out.
+func (e *Engine) restoreLedger(ctx context.Context, log tapedeck.Log, s *tapedeck.Session) error {
+	l := e.ledgers.get(s.ID)
+	if _, ok := l.current(); ok {
+		return nil
+	}
+	v, err := order.RestoreVerifier(ctx, log, *s)
+	if err == nil {
+		l.restore(s, v)
+	}
+	return err
+}

@@ -17,13 +17,13 @@ type trail struct {
 
 // trailOf reads the events of an open run and of the runs that end with it. The run
 // is the first one of runs.
-func (e *Engine) trailOf(ctx context.Context, session string, runs []tapedeck.OpenRun) (trail, error) {
+func trailOf(ctx context.Context, log tapedeck.Log, session string, runs []tapedeck.OpenRun) (trail, error) {
 	t := trail{open: map[string]tapedeck.Event{}}
 	theirs := map[string]bool{}
 	for _, r := range runs {
 		theirs[r.Invocation] = true
 	}
-	for ev, err := range tapedeck.Events(ctx, e.store, session, runs[0].Offset) {
+	for ev, err := range tapedeck.Events(ctx, log, session, runs[0].Offset) {
 		if err != nil {
 			return t, err
 		}

@@ -86,7 +86,7 @@ func (r *run) ours(p payload.Payload, at time.Time) tapedeck.Event {
 
 // started returns the RUN_STARTED of a run.
 func (r *run) started(t *api.Task) tapedeck.Event {
-	meta := tapedeck.Meta{Agent: r.agent.Name, Resumes: r.in.Resumes, Context: r.in.Context}
+	meta := tapedeck.Meta{Agent: r.agent.Name, Resumes: r.in.Resumes, Context: r.in.Context, Trace: r.trace}
 	if q, ok := r.agent.Runner.(runner.Equipped); ok {
 		has := q.Equipment(r.in)
 		meta.Model, meta.Tools, meta.Skills = has.Model, has.Tools, has.Skills

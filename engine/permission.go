@@ -22,14 +22,15 @@ const (
 // questions has the questions that the agent of a run has asked people.
 type questions struct {
 	mu      sync.Mutex
-	byID    map[string]*question
-	waiting int // how many answers the agent waits for
+	list    []*question // a map takes 250 bytes, and most runs ask little
+	waiting int         // how many answers the agent waits for
 }
 
 // A question is one permission of a run that this engine drives.
 type question struct {
 	run *run
 	tapedeck.Question
+	scope  string        // of a question of a budget: whose it is
 	posted bool          // the runner does not wait for the answer; it takes it from its inbox
 	asked  chan struct{} // closed when the log has the question
 	offset int64         // of the question, once asked is closed
@@ -53,17 +54,14 @@ func (q *question) isAsked() bool {
 func (s *questions) get(id string) *question {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.byID[id]
+	return s.find(id)
 }
 
 // all returns the questions, sorted by id.
 func (s *questions) all() []*question {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := make([]*question, 0, len(s.byID))
-	for _, q := range s.byID {
-		out = append(out, q)
-	}
+	out := slices.Clone(s.list)
 	slices.SortFunc(out, func(a, b *question) int { return cmp.Compare(a.ID, b.ID) })
 	return out
 }
@@ -72,14 +70,19 @@ func (s *questions) all() []*question {
 func (s *questions) register(q *question) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.byID[q.ID] != nil {
+	if s.find(q.ID) != nil {
 		return false
 	}
-	if s.byID == nil {
-		s.byID = map[string]*question{}
-	}
-	s.byID[q.ID] = q
+	s.list = append(s.list, q)
 	return true
+}
+
+// find returns the question with an id, nil if there is none. The caller holds mu.
+func (s *questions) find(id string) *question {
+	if i := slices.IndexFunc(s.list, func(q *question) bool { return q.ID == id }); i >= 0 {
+		return s.list[i]
+	}
+	return nil
 }
 
 // addWaiting adds n to the number of answers that the agent waits for.
@@ -100,12 +103,18 @@ func newQuestion(r *run, d tapedeck.Question) *question {
 	return &question{run: r, Question: d, asked: make(chan struct{}), chosen: make(chan struct{})}
 }
 
-// ask is [tapedeck.Invocation.Ask] of a run.
+// ask asks people a question of the agent.
 func (r *run) ask(ctx context.Context, d tapedeck.Question) (tapedeck.Choice, error) {
+	return r.askScoped(ctx, d, "")
+}
+
+// askScoped asks people. scope says whose budget the answer grants, "" for none.
+func (r *run) askScoped(ctx context.Context, d tapedeck.Question, scope string) (tapedeck.Choice, error) {
 	if d.ID == "" {
 		d.ID = tapedeck.NewID("per_")
 	}
 	q := newQuestion(r, d)
+	q.scope = scope
 	p := payload.PermissionRequested{Question: d}
 	if asker := r.asker(); asker != r {
 		p.Metadata = tapedeck.Meta{Thread: r.in.Thread, Invocation: r.in.ID}.In(nil)
@@ -118,7 +127,7 @@ func (r *run) ask(ctx context.Context, d tapedeck.Question) (tapedeck.Choice, er
 		return tapedeck.Choice{}, tapedeck.Errorf(tapedeck.Invalid, "the agent has asked %s before", d.ID)
 	}
 	r.questions.addWaiting(1)
-	defer r.queue.notify() // so that the idle timeout counts from now on
+	defer r.queue.nudge() // so that the idle timeout counts from now on
 	defer r.questions.addWaiting(-1)
 	if !r.queue.push(ev) {
 		q.withdraw()

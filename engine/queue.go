@@ -28,6 +28,8 @@ type queue struct {
 	abandoned bool  // no more events are accepted
 	begun     bool  // an event has arrived
 
+	wake func() // while the recorder is parked: continues it, in a goroutine of its own
+
 	waiting []chan struct{} // to close when the events in the queue are written
 	writing []chan struct{} // to close when the events drained last are written
 }
@@ -91,6 +93,50 @@ func (q *queue) notify() {
 	case q.ready <- struct{}{}:
 	default:
 	}
+	q.continueParked()
+}
+
+// nudge notifies the recorder from outside of the queue.
+func (q *queue) nudge() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.notify()
+}
+
+// continueParked continues a parked recorder. The caller holds mu.
+func (q *queue) continueParked() {
+	if q.wake != nil {
+		go q.wake()
+		q.wake = nil
+	}
+}
+
+// park keeps wake, and calls it once when there is work, in a new goroutine. It reports
+// false if there is work already.
+func (q *queue) park(wake func()) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.ready) > 0 || len(q.events) > 0 || q.closed {
+		return false
+	}
+	q.wake = wake
+	return true
+}
+
+// unpark forgets what [queue.park] kept. It reports false if that is called already.
+func (q *queue) unpark() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	parked := q.wake != nil
+	q.wake = nil
+	return parked
+}
+
+// rouse calls what [queue.park] keeps, if it keeps something.
+func (q *queue) rouse() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.continueParked()
 }
 
 // drain removes and returns all events.

@@ -13,15 +13,16 @@ import (
 // reattach makes this engine drive a run that an earlier process left open, if its
 // agent works elsewhere and the runner can continue to listen to it, or if its state is
 // in the log. It reports false if the run must be ended.
-func (e *Engine) reattach(ctx context.Context, s *tapedeck.Session, open *tapedeck.OpenRun, kill bool) (bool, error) {
+func (e *Engine) reattach(ctx context.Context, log *onePage, s *tapedeck.Session, open *tapedeck.OpenRun, kill bool) (bool, error) {
 	if s.Closed {
 		return false, nil
 	}
-	started, err := eventAt(ctx, e.store, s.ID, open.Offset)
+	started, err := eventAt(ctx, log, s.ID, open.Offset)
 	if err != nil {
 		return false, err
 	}
 	if agent, ok := e.durableAgent(&started); ok {
+		log.forget() // what follows appends
 		return e.continueRun(ctx, s, open, &started, agent, kill)
 	}
 	if len(withDescendants(s.Runs, *open)) > 1 {
@@ -31,6 +32,7 @@ func (e *Engine) reattach(ctx context.Context, s *tapedeck.Session, open *tapede
 	if !ok {
 		return false, nil
 	}
+	log.forget() // what follows appends
 	r, err := e.adopt(ctx, s, open, agent)
 	if err != nil || r == nil {
 		return false, err
@@ -46,18 +48,32 @@ func (e *Engine) reattach(ctx context.Context, s *tapedeck.Session, open *tapede
 	return true, nil
 }
 
+// continues reports whether an engine that does not leave runs would continue this one.
+func (e *Engine) continues(ctx context.Context, log *onePage, s *tapedeck.Session, open *tapedeck.OpenRun) (bool, error) {
+	if s.Closed {
+		return false, nil
+	}
+	started, err := eventAt(ctx, log, s.ID, open.Offset)
+	if err != nil {
+		return false, err
+	}
+	_, durable := e.durableAgent(&started)
+	_, elsewhere := e.reattachable(&started)
+	return durable || elsewhere && len(withDescendants(s.Runs, *open)) == 1, nil
+}
+
 // reattachable returns the agent of a run, if it can be reattached to.
-func (e *Engine) reattachable(started *tapedeck.Event) (Agent, bool) {
+func (e *Engine) reattachable(started *tapedeck.Event) (*Agent, bool) {
 	agent, ok := e.agentOf(started)
 	if !ok {
-		return Agent{}, false
+		return nil, false
 	}
 	c, ok := agent.Runner.(runner.Reattaching)
 	return agent, ok && c.Available() == nil
 }
 
 // agentOf returns the agent of a run, if this engine has it.
-func (e *Engine) agentOf(started *tapedeck.Event) (Agent, bool) {
+func (e *Engine) agentOf(started *tapedeck.Event) (*Agent, bool) {
 	name := metaOf(started).Agent
 	agent, err := e.agent(name)
 	return agent, name != "" && err == nil
@@ -76,8 +92,8 @@ func metaOf(ev *tapedeck.Event) tapedeck.Meta {
 
 // adopt returns a run that continues an open one, nil if it waits for an answer to a
 // question, which nobody could give to the agent.
-func (e *Engine) adopt(ctx context.Context, s *tapedeck.Session, open *tapedeck.OpenRun, agent Agent) (*run, error) {
-	t, err := e.trailOf(ctx, s.ID, []tapedeck.OpenRun{*open})
+func (e *Engine) adopt(ctx context.Context, s *tapedeck.Session, open *tapedeck.OpenRun, agent *Agent) (*run, error) {
+	t, err := trailOf(ctx, e.store, s.ID, []tapedeck.OpenRun{*open})
 	if err != nil || len(t.open) > 0 || len(t.processes) > 0 {
 		return nil, err
 	}
@@ -85,7 +101,7 @@ func (e *Engine) adopt(ctx context.Context, s *tapedeck.Session, open *tapedeck.
 	if err != nil || !found {
 		return nil, err
 	}
-	r := newRun(e, agent, api.Task{Session: s.ID, Thread: open.Thread}, predecessor{})
+	r := newRun(e, agent, api.Task{Session: s.ID, Thread: open.Thread}, predecessor{budget: agent.Budget})
 	r.in.ID, r.offset = open.Invocation, first
 	r.queue.begun = true
 	r.upTo = s.Head

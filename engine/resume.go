@@ -20,7 +20,7 @@ func (e *Engine) Resume(ctx context.Context, r api.Resume) (api.Started, error) 
 	if r.Text == "" {
 		r.Text = continueText
 	}
-	t := api.Task{Session: r.Session, Agent: r.Agent, Thread: r.Thread, Text: r.Text, Config: r.Config, Actor: r.Actor}
+	t := api.Task{Session: r.Session, Agent: r.Agent, Thread: r.Thread, Text: r.Text, Config: r.Config, Actor: r.Actor, Budget: r.Budget, Capped: r.Capped, Invocation: r.Invocation}
 	if err := checkTask(&t); err != nil {
 		return api.Started{}, err
 	}
@@ -44,10 +44,11 @@ type predecessor struct {
 	fresh   bool       // the run begins as if it were the first one on its thread, and its agent has no history
 	failed  bool       // it failed and no user asked to resume it: the context has only what the agent cannot know
 
-	lastLink *view.Link     // the newest link to a runner's own conversation in the thread; nil for none
-	link     *tapedeck.Link // lastLink, if the run can continue it
-	prompt   *string        // a new system text, which the log does not have yet
-	folder   string         // the agent's working folder
+	lastLink *view.Link      // the newest link to a runner's own conversation in the thread; nil for none
+	link     *tapedeck.Link  // lastLink, if the run can continue it
+	prompt   *string         // a new system text, which the log does not have yet
+	folder   string          // the agent's working folder
+	budget   tapedeck.Amount // of the new run
 }
 
 // findPredecessor returns the predecessor of a new run on a thread. resume means that
@@ -96,17 +97,17 @@ func (e *Engine) findPredecessor(ctx context.Context, s *tapedeck.Session, threa
 // chooseAgent returns the agent for a task. A resumed run gets the agent of that run,
 // unless the task names another one. Only the program that writes an external run can
 // resume it.
-func (e *Engine) chooseAgent(t *api.Task, s *tapedeck.Session, f *predecessor, resume bool) (Agent, error) {
+func (e *Engine) chooseAgent(t *api.Task, s *tapedeck.Session, f *predecessor, resume bool) (*Agent, error) {
 	if !resume || t.Agent != "" {
 		return e.agent(cmp.Or(t.Agent, s.Agent))
 	}
 	name := cmp.Or(f.agent, s.Agent)
 	if name == "" {
-		return Agent{}, notOurs("%s was not run by an agent of this server", f.resumes)
+		return nil, notOurs("%s was not run by an agent of this server", f.resumes)
 	}
 	agent, err := e.agent(name)
 	if tapedeck.KindOf(err) == tapedeck.NotFound {
-		return Agent{}, notOurs("%s was run by the agent %s, which this server does not have", f.resumes, name)
+		return nil, notOurs("%s was run by the agent %s, which this server does not have", f.resumes, name)
 	}
 	return agent, err
 }

@@ -8,6 +8,7 @@ import (
 	"iter"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/tapedeck/tapedeck"
@@ -25,7 +26,7 @@ var (
 // A run is one invocation that this engine drives.
 type run struct {
 	engine *Engine
-	agent  Agent
+	agent  *Agent
 	in     tapedeck.Invocation
 	offset int64 // its first event
 	heard  int64 // the events before it are the agent's history
@@ -43,32 +44,37 @@ type run struct {
 	result    ending
 	from      parentage
 	usage     tally
+	budget    tapedeck.Amount // of this run
 	meter     meter
-	lost      int // bytes of the previous run that the resume context leaves out
+	pausing   sync.Mutex // held while people are asked whether it may continue
+	lost      int        // bytes of the previous run that the resume context leaves out
 
 	owner   string           // the engine that started it, or the run that started it
 	durable bool             // see [runner.Durable]
 	upTo    int64            // begun yields events before this offset; 0 for the head
 	own     []tapedeck.Event // its opening, see [runner.Opening]
 	inbox   inbox
-	failure string // why it failed, for people
+	steered chan struct{} // see [tapedeck.Invocation.Steered]
+	failure string        // why it failed, for people
+	trace   string        // see [tapedeck.Meta]
 }
 
-func newRun(e *Engine, agent Agent, t api.Task, f predecessor) *run {
-	r := &run{engine: e, agent: agent, done: make(chan struct{}), queue: newQueue(), instance: view.AgentInstance(t.Session, agent.Name, t.Thread), prompt: f.prompt, lost: f.lost, owner: e.id, durable: isDurable(&agent)}
-	r.ctx, r.stop = context.WithCancelCause(context.Background())
+func newRun(e *Engine, agent *Agent, t api.Task, f predecessor) *run {
+	r := &run{engine: e, agent: agent, done: make(chan struct{}), queue: newQueue(), instance: view.AgentInstance(t.Session, agent.Name, t.Thread), prompt: f.prompt, lost: f.lost, owner: e.id, durable: isDurable(agent), budget: f.budget, steered: make(chan struct{}, 1)}
+	r.ctx, r.stop = r.cancellable()
 	r.in = tapedeck.Invocation{
 		ID: cmp.Or(t.Invocation, tapedeck.NewID("inv_")), Session: t.Session, Thread: t.Thread, Task: t.Text, Config: t.Config, History: r.history,
-		Resumes: f.resumes, Context: f.context, Unheard: f.unheard, Ask: r.askInBudget, Proceed: r.proceed, Stored: r.stored, Steer: r.steer,
+		Resumes: f.resumes, Context: f.context, Unheard: f.unheard, Ask: r.askInBudget, Proceed: r.proceed, Stored: r.stored, Steer: r.steer, Steered: r.steered,
 		Folder: f.folder, Link: f.link,
 	}
+	r.steered <- struct{}{} // what waits may have been sent to an earlier run
 	if r.message = task(&t); r.message != nil {
 		r.in.Message, _ = json.Marshal(r.message) // its raw members are valid JSON; so are those of the input
 	}
 	if input := inputOf(&t); input != nil {
 		r.in.Input, _ = json.Marshal(input)
 	}
-	if r.in.Delegates = e.delegates(&agent, 0); len(r.in.Delegates) > 0 {
+	if r.in.Delegates = e.delegates(agent, 0); len(r.in.Delegates) > 0 {
 		r.in.Delegate = r.delegate
 	}
 	r.in.Task = view.TaskWithContext(f.context, t.Text)
@@ -76,6 +82,17 @@ func newRun(e *Engine, agent Agent, t api.Task, f predecessor) *run {
 		r.in.Inbox, r.in.Begun = r.inbox.make(), r.begun
 	}
 	return r
+}
+
+// cancellable returns the context of a run that no other run has started. A run that waits
+// has no goroutine that could hear of its end, so stop tells its queue. A function for
+// [context.AfterFunc] would take 300 bytes more.
+func (r *run) cancellable() (ctx context.Context, stop context.CancelCauseFunc) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	return ctx, func(cause error) {
+		cancel(cause)
+		r.queue.rouse()
+	}
 }
 
 // inputOf returns what a client sent beside its messages, with the state that the
@@ -119,20 +136,18 @@ func (r *run) stamp(ev *tapedeck.Event) {
 }
 
 // drive runs the agent to its end. One goroutine moves the agent's events into a
-// bounded queue, and this one appends them. Events that arrive during an append are
+// bounded queue, and a [recorder] appends them. Events that arrive during an append are
 // in the next one.
 func (r *run) drive() {
 	if r.durable { // the log has what these say, and it may wait for long
-		r.own, r.in.Config, r.prompt, r.message = nil, nil, nil, nil
+		r.own, r.in.Config, r.in.Message, r.in.Delegates, r.prompt, r.message = nil, nil, nil, nil, nil, nil
 	}
-	defer r.engine.unregister(r)
-	defer r.stop(nil)
+	r.meter.begin(r.engine.options.Now())
 	go r.consume()
-	r.end(r.record())
+	newRecorder(r).work()
 }
 
-// end appends the terminal event of a run whose agent has ended. It is not a part of drive
-// because of what its variables take of the stack: many runs wait for long.
+// end appends the terminal event of the run, after its agent has ended.
 func (r *run) end(writeErr error) {
 	if r.staysOpen() {
 		r.result = ending{status: tapedeck.StatusInterrupted}
@@ -172,59 +187,6 @@ func (e *Engine) sleep(d time.Duration) bool {
 	}
 }
 
-// record appends the events in the queue until the agent has ended. When the run is
-// stopped, it still appends the agent's events for KillAfter; then it stops
-// waiting for the agent. An error means that an event could not be appended.
-func (r *run) record() error {
-	var kill <-chan time.Time
-	stopped := r.ctx.Done()
-	o := &r.engine.options
-	w := newWatch(r.limits())
-	defer w.stop()
-	var p pacer
-	write := func() error {
-		events := r.queue.drain()
-		if err := r.append(events); err != nil {
-			r.queue.abandon()
-			r.stop(err)
-			return err
-		}
-		r.queue.markWritten()
-		p = pacer{wrote: time.Now()}
-		w.noteWritten(events, r.questions.waitsForPeople())
-		return nil
-	}
-	for !r.queue.drained() {
-		select {
-		case <-r.queue.ready: // once for each drain, so that an agent that never pauses can still be killed
-			if p.wait(r) {
-				continue
-			}
-			if err := write(); err != nil {
-				return err
-			}
-		case <-p.due:
-			if err := write(); err != nil {
-				return err
-			}
-		case <-w.tooLong:
-			r.stop(w.errTooLong())
-		case <-w.tooSilent:
-			r.stop(w.errTooSilent())
-		case <-stopped:
-			t := time.NewTimer(cmp.Or(r.agent.KillAfter, o.KillAfter))
-			defer t.Stop()
-			stopped, kill = nil, t.C
-		case <-kill:
-			r.queue.abandon()
-			r.engine.options.Logger.Warn("an agent did not stop in time; the server does not wait for it any longer",
-				"agent", r.agent.Name, "invocation", r.in.ID)
-			return r.append(r.queue.drain()) // events that arrived in time
-		}
-	}
-	return nil
-}
-
 // stored is [tapedeck.Invocation.Stored] of a run.
 func (r *run) stored(ctx context.Context) error {
 	select {
@@ -257,6 +219,9 @@ func (r *run) runAgent() (err error) {
 			err = errPanicked
 		}
 	}()
+	if err := r.proceed(r.ctx); err != nil { // an agent that knows no budgets does not ask
+		return err
+	}
 	r.events()(func(ev tapedeck.Event, failure error) bool {
 		if err = failure; err != nil {
 			return false

@@ -51,6 +51,12 @@ func (e *Engine) created(n api.NewSession) (tapedeck.Event, error) {
 	if len(n.Labels) > 0 {
 		d["labels"] = n.Labels
 	}
+	if n.Budget != nil {
+		if err := n.Budget.Check("the budget"); err != nil {
+			return tapedeck.Event{}, err
+		}
+		d["budget"] = n.Budget
+	}
 	if len(n.State) > 0 {
 		if !json.Valid(n.State) {
 			return tapedeck.Event{}, tapedeck.Errorf(tapedeck.Invalid, "the initial state is not JSON")
@@ -78,7 +84,7 @@ func checkLabels(labels map[string]string) error {
 	return nil
 }
 
-// Rename changes the title and the labels, and returns the session afterwards.
+// Rename changes the title, the labels and the budget, and returns the session afterwards.
 func (e *Engine) Rename(ctx context.Context, r api.Rename) (tapedeck.Session, error) {
 	if err := checkRename(&r); err != nil {
 		return tapedeck.Session{}, err
@@ -98,6 +104,9 @@ func (e *Engine) Rename(ctx context.Context, r api.Rename) (tapedeck.Session, er
 		})
 		switch {
 		case err == nil:
+			if r.Budget != nil {
+				e.budgets.notify()
+			}
 			return e.store.Head(ctx, r.Session)
 		case !errors.Is(err, errMoved):
 			return tapedeck.Session{}, err
@@ -108,12 +117,17 @@ func (e *Engine) Rename(ctx context.Context, r api.Rename) (tapedeck.Session, er
 
 func checkRename(r *api.Rename) error {
 	switch {
-	case r.Title == nil && r.Labels == nil && len(r.ChangeLabels) == 0:
-		return tapedeck.Errorf(tapedeck.Invalid, "there is nothing to change").WithHint("give a title or labels")
+	case r.Title == nil && r.Labels == nil && len(r.ChangeLabels) == 0 && r.Budget == nil:
+		return tapedeck.Errorf(tapedeck.Invalid, "there is nothing to change").WithHint("give a title, labels or a budget")
 	case r.Labels != nil && r.ChangeLabels != nil:
 		return tapedeck.Errorf(tapedeck.Invalid, "a request cannot both replace all labels and change some").WithHint("give labels or change_labels")
 	case r.Title != nil:
 		if err := tapedeck.CheckName("the title", *r.Title); err != nil {
+			return err
+		}
+	}
+	if r.Budget != nil {
+		if err := r.Budget.Check("the budget"); err != nil {
 			return err
 		}
 	}
@@ -129,6 +143,9 @@ func (e *Engine) renamed(ctx context.Context, r *api.Rename) (data json.RawMessa
 	}
 	if r.Labels != nil {
 		d["labels"] = r.Labels
+	}
+	if r.Budget != nil {
+		d["budget"] = r.Budget
 	}
 	if r.ChangeLabels != nil {
 		s, err := e.session(ctx, r.Session)
@@ -269,16 +286,16 @@ func (e *Engine) runsOf(session string) []*run {
 }
 
 // agent returns the agent with a name; "" is the default one.
-func (e *Engine) agent(name string) (Agent, error) {
+func (e *Engine) agent(name string) (*Agent, error) {
 	if i := slices.IndexFunc(e.options.Unlisted, func(a Agent) bool { return a.Name == name }); i >= 0 {
-		return e.options.Unlisted[i], nil
+		return &e.options.Unlisted[i], nil
 	}
 	agents := e.options.Agents
 	if len(agents) == 0 {
-		return Agent{}, tapedeck.Errorf(tapedeck.NotFound, "this server has no agents")
+		return nil, tapedeck.Errorf(tapedeck.NotFound, "this server has no agents")
 	}
 	if name == "" {
-		return agents[0], nil
+		return &agents[0], nil
 	}
 	i := slices.IndexFunc(agents, func(a Agent) bool { return a.Name == name })
 	if i < 0 {
@@ -286,7 +303,7 @@ func (e *Engine) agent(name string) (Agent, error) {
 		for _, a := range agents {
 			names += " " + a.Name
 		}
-		return Agent{}, tapedeck.Errorf(tapedeck.NotFound, "there is no agent %q", name).WithHint("there are:%s", names)
+		return nil, tapedeck.Errorf(tapedeck.NotFound, "there is no agent %q", name).WithHint("there are:%s", names)
 	}
-	return agents[i], nil
+	return &agents[i], nil
 }

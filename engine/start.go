@@ -66,7 +66,7 @@ func checkTask(t *api.Task) error {
 		return tapedeck.Errorf(tapedeck.Conflict, "thread %.128q belongs to a sub-agent; only the agent that started it can continue it", t.Thread).
 			WithHint("give the task to the thread of that agent")
 	}
-	return cmp.Or(checkWhen(t), tapedeck.CheckName("the id of the message", t.MessageID), checkOptional("the thread", t.Thread), checkOptional("the run", t.Invocation), checkMessages(t.Messages))
+	return cmp.Or(checkWhen(t), checkBudget(t), tapedeck.CheckName("the id of the message", t.MessageID), checkOptional("the thread", t.Thread), checkOptional("the run", t.Invocation), checkMessages(t.Messages))
 }
 
 // checkOptional checks an id that may be empty.
@@ -155,21 +155,24 @@ func (e *Engine) start(ctx context.Context, t api.Task, resume bool) (api.Starte
 		if err != nil && t.MessageID != "" {
 			return e.repeated(ctx, &s, &t, err)
 		}
-		var agent Agent
+		var agent *Agent
 		if err == nil {
 			agent, err = e.chooseAgent(&t, &s, &f, resume)
 		}
-		if err == nil && isDurable(&agent) {
+		if err == nil && isDurable(agent) {
 			f.stopped = nil // the log has all that it must know
 			if !resume {
 				f.resumes = ""
 			}
 		}
 		if err == nil {
-			err = e.prepare(ctx, &s, t.Thread, &agent, t.Config, &f)
+			f.budget, err = budgetOf(agent, &t)
 		}
 		if err == nil {
-			err = e.addResumeContext(ctx, &s, &agent, &f)
+			err = e.prepare(ctx, &s, t.Thread, agent, t.Config, &f)
+		}
+		if err == nil {
+			err = e.addResumeContext(ctx, &s, agent, &f)
 		}
 		if err != nil {
 			return api.Started{}, err
@@ -241,6 +244,9 @@ func (e *Engine) openFolder(s *tapedeck.Session, agent *Agent, f *predecessor) (
 func (e *Engine) begin(ctx context.Context, r *run, t api.Task, seen *tapedeck.Session) (api.Started, error) {
 	if err := e.register(r); err != nil {
 		return api.Started{}, err
+	}
+	if e.options.Trace != nil {
+		r.trace = e.options.Trace(ctx)
 	}
 	a := tapedeck.Append{Session: t.Session, Events: r.opening(t)}
 	if t.MessageID != "" {

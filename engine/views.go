@@ -25,6 +25,10 @@ type Views interface {
 	// FindThread returns the offset of the first event of a thread, active or
 	// not.
 	FindThread(ctx context.Context, session, thread string) (offset int64, found bool, err error)
+
+	// Workflow returns the workflow of a thread as of an offset, negative for the head. It
+	// is nil if the thread has none.
+	Workflow(ctx context.Context, session, thread string, at int64) (*view.Workflow, error)
 }
 
 // active yields the events below offset at that are active at that offset.

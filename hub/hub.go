@@ -31,7 +31,8 @@ type Hub struct {
 	behind  int                // the followers for which Drain must wait
 	reached chan struct{}      // closed by the last of them; nil unless Drain waits
 
-	draining atomic.Bool // Drain was called
+	draining atomic.Bool  // Drain was called
+	waiting  atomic.Int64 // the followers that have yielded everything and wait for more
 }
 
 // A signal is shared by the followers of one session.
@@ -99,6 +100,13 @@ func (h *Hub) Followers() int {
 		n += s.followers
 	}
 	return n
+}
+
+// Behind returns the number of followers that have not yielded everything that their
+// session has: they read, or their clients take a page slowly.
+func (h *Hub) Behind() int {
+	waiting := int(h.waiting.Load()) // first: a follower that starts now counts as behind
+	return max(0, h.Followers()-waiting)
 }
 
 // subscribe returns the signal of a session, with one more follower.
@@ -178,13 +186,22 @@ func (h *Hub) changed(s *signal) <-chan struct{} {
 // [tapedeck.Gone] when the session was deleted).
 func (h *Hub) Follow(ctx context.Context, session string, o tapedeck.FollowOptions) iter.Seq2[tapedeck.Page, error] {
 	return func(yield func(tapedeck.Page, error) bool) {
-		f := &follower{hub: h, session: session, last: tapedeck.Page{Next: o.From}, options: o}
-		if err := f.start(ctx); err != nil {
-			f.fail(err, yield)
-			return
+		if f := h.start(ctx, session, &o, yield); f != nil {
+			f.run(ctx, yield)
 		}
-		f.run(ctx, yield)
 	}
+}
+
+// start returns a follower, nil if it ended with an error.
+//
+//go:noinline
+func (h *Hub) start(ctx context.Context, session string, o *tapedeck.FollowOptions, yield func(tapedeck.Page, error) bool) *follower {
+	f := &follower{hub: h, session: session, last: tapedeck.Page{Next: o.From}, options: *o}
+	if err := f.start(ctx); err != nil {
+		f.fail(err, yield)
+		return nil
+	}
+	return f
 }
 
 // A follower waits most of the time, and the stack of its goroutine is most of what it
@@ -209,6 +226,10 @@ type follower struct {
 func (f *follower) start(ctx context.Context) error {
 	s, err := f.hub.Head(ctx, f.session)
 	f.gen = s.Gen
+	if err == nil && f.options.Gen != 0 && f.options.Gen != s.Gen {
+		return tapedeck.Errorf(tapedeck.Replaced, "session %s was deleted and recreated, or restored from a backup", f.session).
+			WithHint("read it from offset 0")
+	}
 	return err
 }
 
@@ -266,15 +287,19 @@ func (f *follower) wait(ctx context.Context, changed <-chan struct{}, yield func
 			f.reach()
 		}
 	}
+	f.hub.waiting.Add(1)
 	select {
 	case <-changed:
+		f.hub.waiting.Add(-1)
 		return true
 	case <-idle:
 	case <-f.options.Wake:
 	case <-ctx.Done():
+		f.hub.waiting.Add(-1)
 		f.fail(ctx.Err(), yield)
 		return false
 	}
+	f.hub.waiting.Add(-1)
 	return yield(f.last, nil)
 }
 

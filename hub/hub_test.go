@@ -464,3 +464,42 @@ func TestDrainGivesUp(t *testing.T) {
 		close(held)
 	})
 }
+
+// TestBehind: a follower counts as behind until it waits for more.
+func TestBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := open(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		took, release := make(chan struct{}), make(chan struct{})
+		go func() {
+			for p := range h.Follow(ctx, "s", tapedeck.FollowOptions{}) {
+				if len(p.Records) > 0 {
+					close(took)
+					<-release
+				}
+			}
+		}()
+		synctest.Wait()
+		if n, behind := h.Followers(), h.Behind(); n != 1 || behind != 0 {
+			t.Errorf("a follower that waits: %d, %d behind", n, behind)
+		}
+		add(t, h, 1)
+		<-took
+		if behind := h.Behind(); behind != 1 {
+			t.Errorf("a follower that has a page: %d behind", behind)
+		}
+		close(release)
+		synctest.Wait()
+		if behind := h.Behind(); behind != 0 {
+			t.Errorf("after it: %d behind", behind)
+		}
+		cancel()
+		synctest.Wait()
+		if n, behind := h.Followers(), h.Behind(); n != 0 || behind != 0 {
+			t.Errorf("without followers: %d, %d behind", n, behind)
+		}
+		if got := h.Waiting(); got != 0 {
+			t.Errorf("%d followers that have ended still wait", got)
+		}
+	})
+}

@@ -25,6 +25,7 @@ type InputQueued struct {
 	MessageID  string          `json:"messageId,omitempty"`             // the id that its message will have; "" for a generated one
 	Agent      string          `json:"agent,omitempty"`                 // the agent; "" for that of the session
 	Config     json.RawMessage `json:"config,omitempty" shape:"some"`   // for the agent's runner; nil if none
+	Budget     json.RawMessage `json:"budget,omitempty" shape:"object"` // what its run may use, as in the request; nil for the budget of the agent
 	Common
 }
 

@@ -136,14 +136,16 @@ type SessionCreated struct {
 	Owner  string            `json:"owner,omitempty"`
 	Agent  string            `json:"agent,omitempty"`
 	Labels map[string]string `json:"labels,omitempty"`
-	State  json.RawMessage   `json:"state,omitempty"` // initial shared state; any JSON
+	Budget json.RawMessage   `json:"budget,omitempty" shape:"object"` // what its runs may use together, a tapedeck.Budget; nil for no limit
+	State  json.RawMessage   `json:"state,omitempty"`                 // initial shared state; any JSON
 	Common
 }
 
-// SessionRenamed changes the title or the labels of a session.
+// SessionRenamed changes the title, the labels or the budget of a session.
 type SessionRenamed struct {
-	Title  *string           `json:"title,omitempty"`  // nil: the title stays
-	Labels map[string]string `json:"labels,omitempty"` // they replace all labels; nil: the labels stay
+	Title  *string           `json:"title,omitempty"`                 // nil: the title stays
+	Labels map[string]string `json:"labels,omitempty"`                // they replace all labels; nil: the labels stay
+	Budget json.RawMessage   `json:"budget,omitempty" shape:"object"` // a tapedeck.Budget; nil: the budget stays, empty: there is no limit
 	Common
 }
 
@@ -205,6 +207,7 @@ type SessionForked struct {
 	Owner     string            `json:"owner,omitempty"`
 	Agent     string            `json:"agent,omitempty"`
 	Labels    map[string]string `json:"labels,omitempty"`
+	Budget    json.RawMessage   `json:"budget,omitempty" shape:"object"` // that of the parent when it was forked; the fork has spent nothing
 	Common
 }
 
@@ -221,6 +224,8 @@ type SessionImported struct {
 type SessionRedacted struct {
 	Offsets []tapedeck.OffsetRange `json:"offsets"`
 	Reason  string                 `json:"reason,omitempty"`
+	Budget  json.RawMessage        `json:"budget,omitempty" shape:"object"` // the budget of the session, which may have been in an erased event
+	Spent   json.RawMessage        `json:"spent,omitempty" shape:"object"`  // what the runs of the session have used until now, also in erased events
 	Common
 }
 

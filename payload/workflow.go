@@ -59,6 +59,7 @@ type WorkflowWaiting struct {
 	Signal      string `json:"signal,omitempty"`     // the name of the signal
 	Permission  string `json:"permission,omitempty"` // the id of the question to the user
 	Agent       string `json:"agent,omitempty"`
+	Within      bool   `json:"within,omitempty"` // the element is an event sub-process in the activation, or in the process
 	Common
 }
 

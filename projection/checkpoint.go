@@ -135,6 +135,7 @@ func (p *Projections) Forget(ctx context.Context, sessions ...string) error {
 		}
 		errs = append(errs, err)
 	}
+	errs = append(errs, p.forgetTotals(ctx, sessions))
 	return errors.Join(errs...)
 }
 

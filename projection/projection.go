@@ -43,6 +43,7 @@ type Options struct {
 	Logger *slog.Logger // logs checkpoints that cannot be saved; nil logs nothing
 	Every  int64        // events between checkpoints; 0 for [DefaultEvery]
 	Kept   int          // sessions whose folds are kept in memory; 0 for [DefaultKept]
+	Totals TotalsStore  // keeps the totals of sessions; nil for none
 }
 
 // Projections return views of sessions. Their methods may be called by several
@@ -59,6 +60,7 @@ type Projections struct {
 	life      string       // differs in each process
 	forgotten atomic.Int64 // calls of Forget
 	watch     watch
+	totalling chan struct{} // has an element while totals are made and saved
 }
 
 // New returns projections.
@@ -72,7 +74,7 @@ func New(o Options) *Projections {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Projections{options: o, store: o.Store, inUse: map[*folded]bool{}, watch: newWatch(), life: rand.Text()[:8]}
+	return &Projections{options: o, store: o.Store, inUse: map[*folded]bool{}, watch: newWatch(), totalling: make(chan struct{}, 1), life: rand.Text()[:8]}
 }
 
 // folded has the folds of one session.

@@ -3,6 +3,7 @@ package projection
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/tapedeck/tapedeck"
 )
@@ -11,6 +12,9 @@ import (
 type watch struct {
 	mu       sync.Mutex
 	due      map[string]tapedeck.Session // sessions to fold
+	stale    map[string]bool             // ids of sessions whose totals may be old
+	scanDue  bool                        // the totals of any session may be old
+	failing  bool                        // the newest totals could not be saved
 	gone     []tapedeck.Session          // deleted sessions
 	sweepDue bool                        // the list is incomplete, at the start or after more than maxGone deletions: sweep all checkpoints
 	wake     chan struct{}
@@ -19,14 +23,15 @@ type watch struct {
 }
 
 func newWatch() watch {
-	return watch{due: map[string]tapedeck.Session{}, sweepDue: true, wake: make(chan struct{}, 1), removing: make(chan struct{}, 1)}
+	return watch{due: map[string]tapedeck.Session{}, stale: map[string]bool{}, scanDue: true, sweepDue: true, wake: make(chan struct{}, 1), removing: make(chan struct{}, 1)}
 }
 
 // maxGone is the largest number of deleted sessions that a watch remembers.
 const maxGone = 10_000
 
 // Watch receives commits, and returns at once. [Projections.Run] then saves
-// checkpoints of the sessions that grow, and removes those of deleted ones.
+// checkpoints and totals of the sessions that grow, and removes the checkpoints of
+// deleted ones.
 func (p *Projections) Watch(commits []tapedeck.Commit) {
 	for i := range commits {
 		c := &commits[i]
@@ -35,11 +40,16 @@ func (p *Projections) Watch(commits []tapedeck.Commit) {
 		}
 		w, head := &p.watch, c.Session.Head
 		crossed := head/p.step() > (head-int64(len(c.Records)))/p.step()
-		if !c.Gone && !crossed || c.Gone && head < p.options.Every {
+		stale := p.options.Totals != nil && !c.Gone && isStale(&c.Session)
+		if !c.Gone && !crossed && !stale || c.Gone && head < p.options.Every {
 			continue
 		}
 		w.mu.Lock()
+		if stale {
+			w.stale[c.Session.ID] = true
+		}
 		switch {
+		case !c.Gone && !crossed:
 		case !c.Gone:
 			w.due[c.Session.ID] = c.Session
 		case len(w.gone) < maxGone:
@@ -69,6 +79,7 @@ func (p *Projections) Observer() tapedeck.Observer {
 // Run does the work that follows from the commits which [Projections.Watch] gets,
 // until ctx is done.
 func (p *Projections) Run(ctx context.Context) {
+	var rest <-chan time.Time // receives when totals may be made again; nil for now
 	for {
 		if err := p.removeGone(ctx); err != nil && ctx.Err() == nil {
 			p.options.Logger.Warn("checkpoints of deleted sessions could not be removed", "error", err)
@@ -80,10 +91,15 @@ func (p *Projections) Run(ctx context.Context) {
 		for _, s := range due {
 			p.background(ctx, &s, p.Advance(ctx, s.ID))
 		}
+		if rest == nil && p.updateTotals(ctx) {
+			rest = time.After(totalsEvery)
+		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-p.watch.wake:
+		case <-rest:
+			rest = nil
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // Instructed is a runner whose model gets a system text. The engine stores the text
@@ -42,8 +43,8 @@ type Capable interface {
 	Capabilities() tapedeck.Capabilities
 
 	// Available returns nil if the agent can run here. Otherwise the error says why
-	// not; for example, its program is not installed. Available is quick and starts
-	// no process.
+	// not; for example, its program is not installed. Available is quick. It starts no
+	// process, except to try a sandbox once.
 	Available() error
 }
 
@@ -54,6 +55,24 @@ func TaskAfterHistory(in *tapedeck.Invocation) string {
 		return in.Task
 	}
 	return strings.Replace(in.Task, in.Unheard, "", 1)
+}
+
+// Steered returns the texts of the messages that users have sent to the run meanwhile, see
+// [tapedeck.Invocation.Steer].
+func Steered(ctx context.Context, in *tapedeck.Invocation) ([]string, error) {
+	if in.Steer == nil {
+		return nil, nil
+	}
+	messages, err := in.Steer(ctx)
+	texts := make([]string, 0, len(messages))
+	for _, raw := range messages {
+		var m payload.Message
+		if err := json.Unmarshal(raw, &m); err != nil {
+			return nil, tapedeck.Errorf(tapedeck.Internal, "a message for the agent cannot be read").Because(err)
+		}
+		texts = append(texts, m.Text())
+	}
+	return texts, err
 }
 
 // Opening is a runner that has events which begin an invocation. The engine appends them
@@ -73,6 +92,9 @@ type Opening interface {
 // delegation with the same thread resumes them. Such a run may wait for as long as it
 // wants: the idle timeout and the server's run timeout do not apply to it. It is resumed
 // only by the verb for that, also after other runs on its thread.
+//
+// Run gets an Invocation without Config, Message and Delegates: they are in the log, or were
+// for [Opening], and a run that waits for long would keep them.
 type Durable interface {
 	tapedeck.Runner
 	Durable() // a marker: it does nothing

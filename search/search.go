@@ -51,6 +51,13 @@ type Result struct {
 	Behind int    `json:"behind,omitempty"` // number of sessions with events that are not indexed yet
 }
 
+// A Ranked is a hit of one of several indexes, whose hits are joined.
+type Ranked struct {
+	Hit
+	Rank float64 // the higher, the better it matches; of equal ones the newer comes first
+	Skip int     // the number of hits in its index before the next one
+}
+
 // A Hit is a document that matches.
 type Hit struct {
 	Session    string    `json:"session"`

@@ -29,7 +29,7 @@ var (
 		"X-Requested-With"}
 
 	// Every header of an answer that a program may need.
-	valCORSExpose = []string{"Allow, Content-Disposition, Content-Type, ETag, Location, Mcp-Session-Id, Retry-After, Tapedeck-Api, Tapedeck-Instance, " +
+	valCORSExpose = []string{"Allow, Content-Disposition, Content-Type, ETag, Location, Mcp-Session-Id, Retry-After, Tapedeck-Api, Tapedeck-Begun, Tapedeck-Instance, " +
 		"Producer-Epoch, Producer-Seq, Producer-Expected-Seq, Producer-Received-Seq, " +
 		"Stream-Next-Offset, Stream-Up-To-Date, Stream-Closed, Stream-Cursor, Stream-TTL, Stream-Expires-At, Stream-SSE-Data-Encoding"}
 )

@@ -13,7 +13,6 @@ import (
 	"net/netip"
 	"net/url"
 	"path"
-	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -34,6 +33,8 @@ type Options struct {
 	A2A     http.Handler // A2A, under /a2a and /api/a2a, and its cards; nil for none
 
 	A2ASessions []string // patterns of further requests that A2A answers: those of kagent, which are outside of /api/v1
+
+	Admin http.Handler // at /metrics and /debug/pprof/; it refuses who is no admin; nil for none
 
 	Ready   func(context.Context) error // an error says why requests cannot be served; nil for always ready
 	Screen  fs.FS                       // the files of the screen; nil for none
@@ -58,9 +59,24 @@ type Options struct {
 	// no credentials.
 	AllowOrigins []string
 
-	// Bodies is the budget of memory for the bodies of requests, in bytes; 0 for 128 MiB.
-	// A request that does not fit gets 503.
-	Bodies int64
+	// Bodies has the budget of memory for the bodies of requests. A request that does not
+	// fit gets 503. Nil for a gate with 128 MiB.
+	Bodies *intake.Gate
+
+	Meter Meter // measures the requests; nil for none
+
+	// Trace begins to trace a request of a protocol. It returns the request with the trace
+	// in its context, and a function that is called with the status at the end, nil for
+	// none. Nil: no request is traced.
+	Trace func(r *http.Request, protocol string) (*http.Request, func(status int))
+
+	// Mark returns a request with what the audit log says about it in its context. Nil: no
+	// request is marked.
+	Mark func(r *http.Request) *http.Request
+
+	// Refused is called after a request was answered with 401 or 403; r has the identity of
+	// its sender if that is known. Nil for nothing.
+	Refused func(r *http.Request, status int)
 
 	// AnyHost accepts every Host header. Without it only names of the loopback and those
 	// of AllowHosts are accepted, so that a page cannot reach the server by a DNS name of
@@ -103,21 +119,40 @@ func New(o Options) http.Handler {
 	if o.Login != nil {
 		mux.Handle("/login", o.Login)
 	}
+	if o.Admin != nil {
+		mux.Handle("/metrics", o.Admin)
+		mux.Handle("/debug/pprof/", o.Admin)
+	}
 	o.mountPages(mux)
-	return &front{&o, intake.New(o.Bodies), mux}
+	if o.Bodies == nil {
+		o.Bodies = intake.New(0)
+	}
+	return &front{&o, mux, o.Logger.Enabled(context.Background(), slog.LevelDebug)}
 }
 
 // A front is the way of a request into the server. It is one function, not a chain of
 // handlers: their frames would be on the stack of every follower that waits.
 type front struct {
 	*Options
-	bodies *intake.Gate
-	mux    *http.ServeMux
+	mux  *http.ServeMux
+	logs bool // each request is logged
 }
 
 // ServeHTTP implements [http.Handler].
 func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	defer f.recovered(r)
+	var m *measured
+	keepID(w, r)
+	if f.Mark != nil {
+		r = f.Mark(r)
+	}
+	if f.Meter != nil || f.logs || f.Trace != nil || f.Refused != nil {
+		m = f.measure(w, r)
+		w = m
+		if f.Trace != nil {
+			r, m.traced = f.Trace(r, m.protocol)
+		}
+	}
+	defer f.recovered(r, m)
 	if f.guard(w, r) { // it is answered
 		return
 	}
@@ -125,10 +160,13 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if r = f.identified(w, r); r == nil {
 			return
 		}
+		if m != nil {
+			m.request = r
+		}
 	}
 	switch {
 	case intake.Counts(r):
-		f.bodies.Serve(w, r, f.handlerFor(r.URL, f.mux), f.fail)
+		f.Bodies.Serve(w, r, f.handlerFor(r.URL, f.mux), f.fail)
 	default:
 		f.handlerFor(r.URL, f.mux).ServeHTTP(w, r)
 	}
@@ -384,17 +422,4 @@ func isLoopbackHost(host string) bool {
 	}
 	ip, err := netip.ParseAddr(name)
 	return err == nil && ip.Zone() == "" && ip.IsLoopback()
-}
-
-// recovered is deferred by ServeHTTP. It logs a panic of a handler, and closes the
-// connection: the response may have begun, and the client must see that it is incomplete.
-func (o *Options) recovered(r *http.Request) {
-	p := recover()
-	if p == nil {
-		return
-	}
-	if err, ok := p.(error); !ok || !errors.Is(err, http.ErrAbortHandler) {
-		o.Logger.Error("a request failed", "method", r.Method, "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
-	}
-	panic(http.ErrAbortHandler)
 }

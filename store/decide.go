@@ -197,6 +197,11 @@ func checkSpecID(s *tapedeck.Spec) error {
 		return checkPrefixed(s.Kind, s.ID, tapedeck.StreamPrefix)
 	case tapedeck.KindView:
 		return checkPrefixed(s.Kind, s.ID, tapedeck.ViewPrefix)
+	case KindPointer:
+		if id, ok := strings.CutPrefix(s.ID, PointerPrefix); !ok || id == "" { // the id was checked with its session
+			return tapedeck.Errorf(tapedeck.Invalid, "the id %.100q points to no session", s.ID)
+		}
+		return nil
 	}
 	return tapedeck.Errorf(tapedeck.Invalid, "there are no sessions of kind %q", s.Kind)
 }

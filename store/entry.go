@@ -22,7 +22,17 @@ func EntryDifferences(entry, fold *tapedeck.Session) []string {
 			out = append(out, fmt.Sprintf("%s is %s, but %s by the events", have[i].name, h, w))
 		}
 	}
+	if entry.Spent != nil && (fold.Spent == nil || isMore(entry.Spent.Amount, fold.Spent.Amount)) {
+		out = append(out, fmt.Sprintf("spent is %s, but %s by the events", asJSON(entry.Spent), asJSON(fold.Spent)))
+	}
 	return out
+}
+
+// isMore reports whether an entry has spent more than its events say. It may have spent
+// less: an entry that is older than its column counts from the migration on.
+func isMore(entry, fold tapedeck.Amount) bool {
+	const rounding = 1e-6
+	return entry.Tokens > fold.Tokens || entry.USD > fold.USD+rounding || entry.Turns > fold.Turns || entry.Seconds > fold.Seconds+rounding
 }
 
 // An entryMember is a member of an entry that events set, as JSON.
@@ -38,6 +48,7 @@ func entryMembers(s *tapedeck.Session) []entryMember {
 		{"status", asJSON(s.Status)}, {"resumable", asJSON(s.Resumable)},
 		{"runs", asJSON(append([]tapedeck.OpenRun{}, s.Runs...))}, {"inputs", asJSON(append([]tapedeck.WaitingInput{}, s.Inputs...))},
 		{"waiting", asJSON(append([]tapedeck.OpenQuestion{}, s.Waiting...))},
+		{"budget", asJSON(s.Budget)},
 		{"last jump", asJSON(s.LastJump)}, {"copy", asJSON(s.Copy)},
 	}
 }

@@ -11,4 +11,5 @@ export const alias = [
   { find: /^@tapedeck\/client\/player$/, replacement: client("player/index.ts") },
   { find: /^@tapedeck\/client\/workflow$/, replacement: client("player/workflow.ts") },
   { find: /^@tapedeck\/client\/testing$/, replacement: client("player/fake.ts") },
+  { find: /^@tapedeck\/client\/testing-server$/, replacement: client("server.fake.ts") },
 ];

@@ -33,6 +33,7 @@ type Branch struct {
 	More        int                    `json:"invocations_left_out,omitempty"`
 
 	Title  string          `json:"title,omitempty"` // the session's; absent for reverted events
+	Agent  string          `json:"agent,omitempty"` // the session's; absent for reverted events
 	Status tapedeck.Status `json:"status,omitempty"`
 
 	Marker string `json:"marker,omitempty"` // pass it to undo to make the reverted events active again
@@ -124,7 +125,7 @@ func (f *BranchInput) Cut() bool {
 func sessionBranch(s *tapedeck.Session) Branch {
 	b := Branch{
 		ID: s.ID, Kind: BranchMain, Session: s.ID, Parent: s.Parent, ForkAt: s.ForkedAt, From: s.ForkedAt, To: s.Head,
-		Title: s.Title, Status: s.Status, At: &Time{s.Created},
+		Title: s.Title, Agent: s.Agent, Status: s.Status, At: &Time{s.Created},
 	}
 	switch {
 	case s.Copy:

@@ -28,6 +28,7 @@ type Diff struct {
 type DiffSession struct {
 	ID    string `json:"id"`
 	Title string `json:"title,omitempty"`
+	Agent string `json:"agent,omitempty"`
 	At    int64  `json:"at"` // events before this offset are compared
 	Turns int    `json:"turns"`
 }
@@ -87,8 +88,8 @@ type DiffLine struct {
 func Compare(a, b *Snapshot, shared int64) Diff {
 	left, right := turnsOf(a), turnsOf(b)
 	d := Diff{
-		A:      DiffSession{a.Session.ID, a.Session.Title, a.At, len(left)},
-		B:      DiffSession{b.Session.ID, b.Session.Title, b.At, len(right)},
+		A:      DiffSession{a.Session.ID, a.Session.Title, a.Session.Agent, a.At, len(left)},
+		B:      DiffSession{b.Session.ID, b.Session.Title, b.Session.Agent, b.At, len(right)},
 		Shared: max(0, min(shared, a.At, b.At)), Turns: []DiffTurn{},
 	}
 	for d.Common < min(len(left), len(right)) && slices.EqualFunc(left[d.Common].items, right[d.Common].items, sameItem) {
@@ -174,16 +175,14 @@ func (r *ToolResult) output() string {
 }
 
 // accepts reports whether an item belongs to the turn. It does if it has the
-// same invocation, or if it follows a message that has none.
+// same invocation, if it is no question, or if it is the first question of a turn
+// that has no invocation yet. So the run that continues an interrupted one is in
+// the turn of that one: a fork that leaves in mid-turn has no turn more than its
+// parent.
 func (t *DiffSide) accepts(i *threadItem) bool {
 	asks := i.Name == payload.RoleUser && i.Kind == "message"
-	switch {
-	case t.Invocation != "" && i.invocation != "":
-		return t.Invocation == i.invocation
-	case t.Invocation == "":
-		return !asks || !t.asked()
-	}
-	return !asks
+	same := t.Invocation != "" && t.Invocation == i.invocation
+	return !asks || same || t.Invocation == "" && !t.asked()
 }
 
 func (t *DiffSide) asked() bool {

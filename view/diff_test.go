@@ -72,6 +72,8 @@ func TestCompare(t *testing.T) {
 		{"another first", base, append([]string{"main i0 message user zero"}, base...), "0 false; 1 changed user -one +zero removed assistant removed Read; 2 changed user -two +one changed assistant -b +a added Read; 3 only b added user added assistant"},
 		{"a turn in between is the same", []string{"main i1 message user x", "main i2 message user y"}, []string{"main i1 message user z", "main i2 message user y"}, "0 false; 1 changed user -x +z; 2"},
 		{"words of no invocation", []string{"main - message user x", "main i1 message assistant y", "main - message user z"}, []string{"main i1 message user x", "main i1 message assistant y"}, "1 false; 2 only a removed user"},
+		{"a run that continues", base, append(base[:4:4], "main i3 message assistant c"), "1 false; 2 changed assistant -b +c"},
+		{"a fork in mid-turn goes on", base[:3], []string{base[0], base[1], "main i9 tool Bash x | {}", "main i10 message user two"}, "0 false; 1 added Bash removed Read; 2 only b added user"},
 		{"words alone", []string{"main - message user x", "main - message user y"}, []string{"main - message user x"}, "1 false; 2 only a removed user"},
 		{"two threads", []string{"main i1 message user x", "side i2 message user y", "main i1 message assistant z"}, []string{"main i1 message user x", "main i1 message assistant z", "side i2 message user y"}, "2 true"},
 	}

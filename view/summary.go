@@ -43,6 +43,10 @@ type Summary struct {
 	FilesLeftOut  int64    `json:"files_left_out,omitempty"` // number of modifications of other files
 	LinesAdded    int64    `json:"lines_added"`              // the number of lines that these tools added, as far as their arguments show
 	LinesRemoved  int64    `json:"lines_removed"`
+
+	LastMessage *LastMessage `json:"last_message,omitempty"` // absent without a message, and after a rewind until the next one
+
+	Days []DayUsage `json:"-"` // what the ended runs used, by day, agent and model
 }
 
 // Tokens are the tokens that models read and wrote. Cached, CacheWrite and
@@ -104,6 +108,9 @@ type summaryState struct {
 	ArgBytes int                   `json:"held,omitempty"`   // approximate size of the arguments and edits in Calls, in bytes
 	Asked    map[string]bool       `json:"asked,omitempty"`  // threads with a user's message that no run has taken up yet
 	Recent   []uint64              `json:"recent,omitempty"` // hashes of message ids, newest last
+	Last     *lastMessage          `json:"last,omitempty"`   // see Summary.LastMessage
+	Begun    *lastMessage          `json:"begun,omitempty"`  // a newer message, which has no text yet
+	Days     []DayUsage            `json:"days,omitempty"`   // see Summary.Days, in the order in which they came
 }
 
 // NewSummaryFold returns the fold of a session whose own events begin at offset
@@ -151,6 +158,10 @@ func (f *SummaryFold) Summary() Summary {
 	}
 	s.FilesModified = slices.AppendSeq(make([]string, 0, len(f.s.Files)), maps.Keys(f.s.Files))
 	slices.Sort(s.FilesModified)
+	if f.s.Last != nil {
+		s.LastMessage = new(f.s.Last.LastMessage)
+	}
+	s.Days = f.usage()
 	f.s.Clock.setAxis() // that of no events has none
 	s.Axis, s.RecordingMS, s.ElapsedMS = f.s.Clock.Axis, f.s.Clock.DurationMS, f.s.Clock.DurationMS-f.s.OwnMS
 	return s

@@ -17,6 +17,10 @@ type runTally struct {
 	Turns   int64        `json:"turns,omitempty"`   // number of model calls that have a number
 	Reports int64        `json:"reports,omitempty"` // number of usage reports
 	Usage   []modelTally `json:"usage,omitempty"`   // as reported; the terminal event overrides it
+
+	Agent       string `json:"agent,omitempty"`
+	Calls       int64  `json:"calls,omitempty"`        // number of tool calls
+	CallsFailed int64  `json:"calls_failed,omitempty"` // number of those that failed
 }
 
 // modelTurns returns the number of model calls. Some agents number them, some
@@ -63,6 +67,7 @@ var summaryFolds = map[string]func(*SummaryFold, *tapedeck.Event){
 	tapedeck.UsageReported:         (*SummaryFold).usageReported,
 	tapedeck.MessageAdded:          (*SummaryFold).messageAdded,
 	tapedeck.TextMessageStart:      (*SummaryFold).messageStart,
+	tapedeck.TextMessageContent:    (*SummaryFold).sayMore,
 	tapedeck.ReasoningMessageStart: (*SummaryFold).messageStart,
 	tapedeck.ToolCallStart:         (*SummaryFold).toolStart,
 	tapedeck.ToolCallArgs:          (*SummaryFold).toolArgs,
@@ -70,9 +75,9 @@ var summaryFolds = map[string]func(*SummaryFold, *tapedeck.Event){
 	tapedeck.ToolCallResult:        (*SummaryFold).toolResult,
 	tapedeck.PermissionRequested:   (*SummaryFold).applyEntry,
 	tapedeck.PermissionAnswered:    (*SummaryFold).applyEntry,
-	tapedeck.SessionRewound:        (*SummaryFold).applyEntry,
-	tapedeck.SessionCleared:        (*SummaryFold).applyEntry,
-	tapedeck.SessionOverwritten:    (*SummaryFold).applyEntry,
+	tapedeck.SessionRewound:        (*SummaryFold).jumped,
+	tapedeck.SessionCleared:        (*SummaryFold).jumped,
+	tapedeck.SessionOverwritten:    (*SummaryFold).jumped,
 	tapedeck.SessionForked:         (*SummaryFold).applyEntry,
 }
 
@@ -90,9 +95,10 @@ func (f *SummaryFold) runStarted(e *tapedeck.Event) {
 				Role string `json:"role"`
 			} `json:"messages"`
 		} `json:"input"`
+		Metadata json.RawMessage `json:"metadata"`
 	}
 	_ = decode(e, &d) // other shapes are ignored
-	r := &runTally{BegunMS: f.s.Clock.DurationMS, Sub: payload.IsSubThread(e.Thread)}
+	r := &runTally{BegunMS: f.s.Clock.DurationMS, Sub: payload.IsSubThread(e.Thread), Agent: agentOf(e, tapedeck.MetaOf(d.Metadata).Agent)}
 	if n := len(d.Input.Messages); !r.Sub && (f.s.Asked[e.ThreadName()] || n > 0 && d.Input.Messages[n-1].Role == payload.RoleUser) {
 		f.noteRequest(r)
 		delete(f.s.Asked, e.ThreadName())
@@ -117,7 +123,9 @@ func (f *SummaryFold) runEnded(e *tapedeck.Event) {
 	status := endStatus(e)
 	if f.s.Runs[e.Invocation] == nil { // it failed before it started
 		increment(&f.s.Sum.Runs, status)
-		f.s.Models = addTallies(f.s.Models, readUsage(d.Usage))
+		used := readUsage(d.Usage)
+		f.s.Models = addTallies(f.s.Models, used)
+		f.endUsage(e, &runTally{Agent: agentOf(e, "")}, status, used)
 		return
 	}
 	f.endRun(e, status, readUsage(d.Usage))
@@ -139,7 +147,9 @@ func (f *SummaryFold) endRun(e *tapedeck.Event, status tapedeck.Status, usage []
 		f.s.Sum.DurationMS = plus(f.s.Sum.DurationMS, f.s.Clock.DurationMS-r.BegunMS)
 	}
 	f.s.Sum.ModelTurns = plus(f.s.Sum.ModelTurns, r.modelTurns())
-	f.s.Models = addTallies(f.s.Models, finalUsage(r.Usage, usage))
+	used := finalUsage(r.Usage, usage)
+	f.s.Models = addTallies(f.s.Models, used)
+	f.endUsage(e, r, status, used)
 }
 
 func (f *SummaryFold) usageReported(e *tapedeck.Event) {
@@ -155,6 +165,7 @@ func (f *SummaryFold) usageReported(e *tapedeck.Event) {
 	}
 	f.s.Sum.ModelTurns++
 	f.s.Models = addTallies(f.s.Models, tally)
+	f.addUsage(e, agentOf(e, ""), tally)
 }
 
 func (f *SummaryFold) messageAdded(e *tapedeck.Event) {
@@ -165,6 +176,8 @@ func (f *SummaryFold) messageAdded(e *tapedeck.Event) {
 		return
 	}
 	m := &d.Message
+	text, _ := content(m.Content)
+	f.say(e, m.ID, m.Role, text)
 	switch m.Role {
 	case payload.RoleUser:
 		f.userSaid(e)
@@ -204,7 +217,11 @@ func (f *SummaryFold) messageStart(e *tapedeck.Event) {
 	case d.Role == "":
 		d.Role = payload.RoleAssistant
 	}
-	if f.countMessage(e, d.MessageID, d.Role) && d.Role == payload.RoleUser {
+	if !f.countMessage(e, d.MessageID, d.Role) {
+		return
+	}
+	f.say(e, d.MessageID, d.Role, "")
+	if d.Role == payload.RoleUser {
 		f.userSaid(e)
 	}
 }

@@ -48,6 +48,7 @@ func (f *SummaryFold) call(e *tapedeck.Event, id, name string) {
 	k := &callTally{Offset: e.Offset, Begun: Time{e.Time}, Name: f.tool(name), Editor: isEditor(name), Invocation: e.Invocation}
 	put(&f.s.Calls, key, k)
 	f.s.Tools[k.Name].Count++
+	f.countTool(e, e.Invocation, 1, 0)
 }
 
 // dropOldCalls drops the older half of the calls without an answer; a later
@@ -164,6 +165,7 @@ func (f *SummaryFold) answered(e *tapedeck.Event, a *answer) {
 	t.DurationMS = plus(t.DurationMS, took)
 	if _, failed := a.failure(); failed {
 		t.Failed++
+		f.countTool(e, k.Invocation, 0, 1)
 		return
 	}
 	for _, d := range edits {

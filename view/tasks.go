@@ -13,7 +13,7 @@ type Task struct {
 	Thread     string          `json:"thread"`
 	Instance   string          `json:"instance,omitempty"`
 	Agent      string          `json:"agent,omitempty"`
-	Text       string          `json:"task"`            // the user's text; "" if there is none
+	Text       string          `json:"task"`            // the user's text; "" if there is none. A run that continues another one has its text
 	Actor      string          `json:"actor,omitempty"` // the user
 	Status     tapedeck.Status `json:"status"`
 	Resumable  *bool           `json:"resumable,omitempty"` // see [Run]
@@ -37,6 +37,7 @@ type Task struct {
 func Tasks(s Snapshot) []Task {
 	runs := Items{Runs: s.Runs}.RunsOf(s.Selected).Runs
 	tasks := make([]Task, 0, len(runs))
+	places := map[string]int{} // by invocation
 	for i := range runs {
 		r := &runs[i]
 		t := Task{
@@ -48,7 +49,21 @@ func Tasks(s Snapshot) []Task {
 		if r.Tally.Asked {
 			t.First = min(t.First, r.Tally.First)
 		}
+		if before, ok := places[r.Parent]; ok && !r.Sub {
+			tasks[before].answered()
+			if t.Text == "" {
+				t.Text = tasks[before].Text
+			}
+		}
+		places[r.Invocation] = len(tasks)
 		tasks = append(tasks, t)
 	}
 	return tasks
+}
+
+// answered notes that a later run of its agent has the answers that a task waited for.
+func (t *Task) answered() {
+	if t.Interrupts != nil {
+		t.Status, t.Interrupts = tapedeck.StatusComplete, nil
+	}
 }

@@ -35,8 +35,9 @@ type ToolResult struct {
 	Offset    int64           `json:"offset"` // the offset of the event with the answer
 	MessageID string          `json:"message_id,omitempty"`
 	Text      string          `json:"text"`
-	Parts     json.RawMessage `json:"parts,omitempty"` // see [Message]
-	Error     string          `json:"error,omitempty"` // the reason why the tool failed, if the text does not say it
+	Parts     json.RawMessage `json:"parts,omitempty"`  // see [Message]
+	Error     string          `json:"error,omitempty"`  // the reason why the tool failed, if the text does not say it
+	Denied    bool            `json:"denied,omitempty"` // the user has denied the call
 }
 
 type call struct {
@@ -205,7 +206,7 @@ func (c *Conversation) toolResult(l *lane, e *tapedeck.Event) bool {
 
 func (c *Conversation) answer(l *lane, e *tapedeck.Event, a answer) {
 	k := c.callOf(l, e, a.ToolCallID)
-	r := &ToolResult{Offset: e.Offset, MessageID: a.MessageID}
+	r := &ToolResult{Offset: e.Offset, MessageID: a.MessageID, Denied: tapedeck.MetaOf(a.Metadata).Denied}
 	r.Text, r.Parts = content(a.Content)
 	status := tapedeck.StatusComplete
 	if text, failed := a.failure(); failed {

@@ -112,6 +112,7 @@ type WorkflowWait struct {
 	Signal      string `json:"signal,omitempty"`
 	Permission  string `json:"permission,omitempty"`
 	Agent       string `json:"agent,omitempty"`
+	Within      bool   `json:"within,omitempty"` // the element is an event sub-process in what waits
 	Offset      int64  `json:"offset"`
 
 	Answer *tapedeck.Choice `json:"-"` // to the question; nil if it is pending

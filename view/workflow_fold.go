@@ -48,6 +48,10 @@ var workflowFolds = map[string]func(*WorkflowFold, *tapedeck.Event){
 
 // Apply folds the next event.
 func (f *WorkflowFold) Apply(e *tapedeck.Event) {
+	if leavesWorkflow[e.Type] {
+		f.interrupt(e)
+		return
+	}
 	apply := workflowFolds[e.Type]
 	if apply == nil {
 		return
@@ -61,6 +65,20 @@ func (f *WorkflowFold) Apply(e *tapedeck.Event) {
 	}
 	if e.ThreadName() == f.thread && (e.Type == tapedeck.WorkflowStarted || e.Invocation == f.head.Invocation) {
 		apply(f, e)
+	}
+}
+
+// leavesWorkflow has the types after which an open run does not continue: the run of a
+// parent in its fork, and the run before a jump, whose end the jump reverts.
+var leavesWorkflow = map[string]bool{
+	tapedeck.SessionForked: true, tapedeck.SessionRewound: true, tapedeck.SessionCleared: true, tapedeck.SessionOverwritten: true,
+}
+
+// interrupt ends a run at an event after which it does not continue.
+func (f *WorkflowFold) interrupt(e *tapedeck.Event) {
+	j, jumps := e.Jump()
+	if f.known && f.head.Status == tapedeck.StatusRunning && (!jumps || j.Reverts(f.thread)) {
+		f.head.Status = tapedeck.StatusInterrupted
 	}
 }
 
@@ -152,6 +170,7 @@ func (f *WorkflowFold) started(e *tapedeck.Event) {
 // resumed continues the process in a new invocation. What failed is tried again.
 func (f *WorkflowFold) resumed(e *tapedeck.Event) {
 	w := &f.head
+	failed := w.Status == tapedeck.StatusFailed
 	w.Invocation, w.Status, w.EndedAt = e.Invocation, tapedeck.StatusRunning, nil
 	w.Outcome, w.Message, w.Code, w.Element = "", "", "", ""
 	for _, a := range f.open {
@@ -159,7 +178,11 @@ func (f *WorkflowFold) resumed(e *tapedeck.Event) {
 			a.Retry = true
 		}
 		for i := range a.Waits {
-			a.Waits[i].Answer = nil // its question ended with the earlier run
+			// An answer that the earlier run had no time to take counts, as when it was cancelled at
+			// that moment. One that may be why that run failed does not: the question is asked again.
+			if c := a.Waits[i].Answer; c != nil && (failed || c.Outcome == "cancelled") {
+				a.Waits[i].Answer = nil
+			}
 		}
 	}
 }

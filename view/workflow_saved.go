@@ -17,6 +17,12 @@ type WorkflowFolds struct {
 
 // Apply folds the next event, which must be active.
 func (c *WorkflowFolds) Apply(e *tapedeck.Event) {
+	if leavesWorkflow[e.Type] {
+		for _, f := range c.threads {
+			f.Apply(e)
+		}
+		return
+	}
 	if workflowFolds[e.Type] == nil {
 		return
 	}

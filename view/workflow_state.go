@@ -3,6 +3,7 @@ package view
 import (
 	"cmp"
 	"encoding/json"
+	"iter"
 	"maps"
 	"slices"
 )
@@ -31,6 +32,9 @@ func (f *WorkflowFold) AllOpen() []*WorkflowActivation {
 		return cmp.Or(cmp.Compare(len(a.ID), len(b.ID)), cmp.Compare(a.ID, b.ID))
 	})
 }
+
+// EachOpen yields the open activations in no order.
+func (f *WorkflowFold) EachOpen() iter.Seq[*WorkflowActivation] { return maps.Values(f.open) }
 
 // Element returns the sum of the activations of an element; zero if it was never
 // entered.

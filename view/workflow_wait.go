@@ -17,7 +17,7 @@ func (f *WorkflowFold) waiting(e *tapedeck.Event) {
 	}
 	w := WorkflowWait{
 		Element: d.Element, For: d.For, Due: d.Due, Repeats: d.Repeats, Message: d.Message, Correlation: d.Correlation,
-		Signal: d.Signal, Permission: d.Permission, Agent: d.Agent, Offset: e.Offset,
+		Signal: d.Signal, Permission: d.Permission, Agent: d.Agent, Within: d.Within, Offset: e.Offset,
 	}
 	list := &f.head.Waits
 	if a != nil {
@@ -69,6 +69,11 @@ func (f *WorkflowFold) trigger(e *tapedeck.Event, a *WorkflowActivation, d *payl
 	switch {
 	case d.Within && d.Interrupts:
 		f.empty(scope, e)
+		list := &f.head.Waits
+		if a != nil {
+			list = &a.Waits
+		}
+		*list = slices.DeleteFunc(slices.Clone(*list), func(w WorkflowWait) bool { return w.Within }) // no other one begins after it
 	case d.Within:
 	default:
 		if a != nil {

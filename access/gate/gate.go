@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"path"
+	"slices"
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
@@ -25,8 +27,13 @@ const maxToken = 8 << 10
 
 // A Gate authenticates requests. Its methods may be called by several goroutines.
 type Gate struct {
+	// LoggedIn is called before a browser is logged in or out; its error is the answer. The
+	// identity may be nil for a log-out. Nil for nothing. Set it before the first request.
+	LoggedIn func(r *http.Request, who *access.Identity, in bool) error
+
 	verifiers []Verifier
 	log       *slog.Logger
+	provider  Provider // nil: people log in with a token only
 }
 
 // New returns a gate that asks verifiers, one after the other.
@@ -52,7 +59,13 @@ func (g *Gate) Authenticate(r *http.Request) (*http.Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := r.WithContext(access.With(r.Context(), who))
+	ctx := access.With(r.Context(), who)
+	if isUpgrade(r) { // nothing else ends a WebSocket that is silent
+		bound, stop := who.Bind(ctx)
+		context.AfterFunc(ctx, stop)
+		ctx = bound
+	}
+	out := r.WithContext(ctx)
 	if from == fromQuery {
 		withoutToken(out)
 	}
@@ -95,7 +108,7 @@ func tokenOf(r *http.Request) (string, source, error) {
 	if strings.Contains(r.URL.RawQuery, parameter+"=") {
 		if token := r.URL.Query().Get(parameter); token != "" {
 			if !isStream(r) {
-				return "", fromQuery, tapedeck.Errorf(tapedeck.Unauthorized, "the parameter token is for event streams and WebSockets only").
+				return "", fromQuery, tapedeck.Errorf(tapedeck.Unauthorized, "the parameter token is for the event streams and WebSockets of browsers, and this request opens none").
 					WithHint("send the header Authorization: Bearer and the token")
 			}
 			return token, fromQuery, nil
@@ -107,14 +120,45 @@ func tokenOf(r *http.Request) (string, source, error) {
 	return "", fromHeader, nil
 }
 
+// The paths of the event streams and of the WebSockets, as patterns of [path.Match]. Where
+// a path has more than streams, the request says by its header Accept or its parameters that
+// it wants one. A test compares them with what all routes answer.
+var (
+	eventStreams = []string{
+		"/api/v1/sessions/*/stream", "/api/v1/sessions/*/events",
+		"/api/sessions/*/stream", "/api/sessions/*/events",
+		"/sse/*/sessions/*/events", "/sse/*/sessions/*/stream", "/sse/api/v1/sessions/*/events", "/sse/api/v1/sessions/*/stream",
+		"/aisdk/*/*/stream", "/a2a/*/tasks/*:subscribe", "/api/a2a/*/*/tasks/*:subscribe",
+	}
+	sockets = []string{"/api/v1/ws", "/api/v1/sessions/*/ws", "/api/ws", "/api/sessions/*/ws", "/sse/api/v1/ws", "/sse/api/v1/sessions/*/ws"}
+)
+
+// durableRoot begins the paths of Durable Streams.
+const durableRoot = "/v1/stream/"
+
 // isStream reports whether a request opens a stream that a browser cannot send headers
 // for.
 func isStream(r *http.Request) bool {
-	if r.Method != http.MethodGet {
+	p := r.URL.EscapedPath()
+	switch {
+	case r.Method != http.MethodGet:
 		return false
+	case isUpgrade(r):
+		return matches(sockets, p)
+	case strings.HasPrefix(p, durableRoot):
+		return r.URL.Query().Get("live") == "sse"
 	}
-	return strings.Contains(strings.Join(r.Header["Accept"], ","), "text/event-stream") ||
-		strings.EqualFold(r.Header.Get("Upgrade"), "websocket")
+	return strings.Contains(strings.Join(r.Header["Accept"], ","), "text/event-stream") && matches(eventStreams, p)
+}
+
+// isUpgrade reports whether a request opens a WebSocket.
+func isUpgrade(r *http.Request) bool { return strings.EqualFold(r.Header.Get("Upgrade"), "websocket") }
+
+func matches(patterns []string, p string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool {
+		ok, err := path.Match(pattern, p)
+		return ok && err == nil
+	})
 }
 
 // withoutToken removes the token from the URL of a request, so that nothing logs it.

@@ -48,6 +48,9 @@ type login struct {
 func (g *Gate) Login() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
+		if g.provide(w, r) {
+			return
+		}
 		if err := g.login(w, r); err != nil {
 			problem.Write(w, r, err, g.log)
 		}
@@ -59,7 +62,7 @@ func (g *Gate) login(w http.ResponseWriter, r *http.Request) error {
 	case http.MethodGet, http.MethodHead:
 		w.Header().Set("Vary", "Accept, Cookie")
 		if strings.Contains(r.Header.Get("Accept"), "text/html") {
-			servePage(w)
+			servePage(w, g.provider)
 			return nil
 		}
 		in, err := g.Authenticate(r)
@@ -78,6 +81,11 @@ func (g *Gate) login(w http.ResponseWriter, r *http.Request) error {
 		return tapedeck.Errorf(tapedeck.Forbidden, "a log-in has the header %s: 1", loginHeader)
 	}
 	if r.Method == http.MethodDelete {
+		if in, err := g.Authenticate(r); err == nil && g.LoggedIn != nil {
+			if err := g.LoggedIn(r, access.From(in.Context()), false); err != nil {
+				g.log.Warn("a log-out was not recorded", "error", err) // it must be possible all the same
+			}
+		}
 		http.SetCookie(w, cookie(r, "", time.Unix(1, 0)))
 		w.WriteHeader(http.StatusNoContent)
 		return nil
@@ -108,6 +116,11 @@ func (g *Gate) logIn(w http.ResponseWriter, r *http.Request) error {
 	if len(c.String()) > maxCookie {
 		return tapedeck.Errorf(tapedeck.TooLarge, "the token is too long for a cookie, so a browser cannot keep it").
 			WithHint("a cookie has at most %d bytes; let the identity provider issue a token with fewer claims", maxCookie)
+	}
+	if g.LoggedIn != nil {
+		if err := g.LoggedIn(r, who, true); err != nil {
+			return err
+		}
 	}
 	http.SetCookie(w, c)
 	return answerLogin(w, who)

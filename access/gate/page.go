@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	_ "embed" // the page
 	"encoding/base64"
+	"html/template"
 	"net/http"
 )
 
@@ -21,11 +22,17 @@ var pagePolicy = func() string {
 }()
 
 // servePage answers with the page for people.
-func servePage(w http.ResponseWriter) {
+func servePage(w http.ResponseWriter, p Provider) {
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Content-Security-Policy", pagePolicy)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
-	_, _ = w.Write(page) // fails only if the client has disconnected
+	out := page
+	if p != nil {
+		host := template.HTMLEscapeString(p.Host())
+		out = bytes.Replace(page, []byte(`<p id="sso" hidden>`), []byte(`<p id="sso">`), 1)
+		out = bytes.Replace(out, []byte("your identity provider"), []byte(host), 1)
+	}
+	_, _ = w.Write(out) // fails only if the client has disconnected
 }

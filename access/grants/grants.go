@@ -48,14 +48,15 @@ type Grant struct {
 	Forks      bool        `json:"forks,omitempty"`
 	Invocation string      `json:"inv,omitempty"`
 	Before     int64       `json:"before,omitempty"`
-	Issued     int64       `json:"iat"` // milliseconds since 1970
-	Expires    int64       `json:"exp"` // seconds since 1970
-	Name       string      `json:"-"`   // for people; a token with a name is listed
+	Issued     int64       `json:"iat"`           // milliseconds since 1970
+	Expires    int64       `json:"exp"`           // seconds since 1970
+	Payer      string      `json:"pay,omitempty"` // whose quota it uses; "" for Subject
+	Name       string      `json:"-"`             // for people; a token with a name is listed
 }
 
 func (g *Grant) identity() *access.Identity {
 	return &access.Identity{
-		Subject: g.Subject, Role: g.Role, Expires: time.Unix(g.Expires, 0),
+		Subject: g.Subject, Role: g.Role, Payer: g.Payer, Expires: time.Unix(g.Expires, 0),
 		Limits: access.Limits{Session: g.Session, Gen: g.Gen, Forks: g.Forks, Invocation: g.Invocation, Before: g.Before},
 	}
 }
@@ -83,6 +84,13 @@ type live struct {
 	gen    int64
 	issued int64
 	end    context.CancelFunc
+}
+
+// Key returns a key for another purpose, derived from the one that signs.
+func (i *Issuer) Key(purpose string) []byte {
+	mac := hmac.New(sha256.New, i.key)
+	mac.Write([]byte(purpose))
+	return mac.Sum(nil)
 }
 
 // Open returns the issuer of a data folder; "" keeps its key in memory.
@@ -147,7 +155,8 @@ func (i *Issuer) Sign(g *Grant) (string, error) {
 	if err := g.identity().Check(); err != nil {
 		return "", err
 	}
-	g.ID, g.Issued = tapedeck.NewID("grant_"), now.UnixMilli()
+	g.Issued = now.UnixMilli()
+	g.ID = i.newID(g.Gen, g.Expires)
 	b, err := json.Marshal(g)
 	if err != nil {
 		return "", err
@@ -159,10 +168,41 @@ func (i *Issuer) Sign(g *Grant) (string, error) {
 	return Prefix + body + "." + base64.RawURLEncoding.EncodeToString(i.mac(body)), nil
 }
 
-func (i *Issuer) mac(body string) []byte {
+func (i *Issuer) mac(body string) []byte { return i.sum("token of a session\n" + body) }
+
+func (i *Issuer) sum(text string) []byte {
 	m := hmac.New(sha256.New, i.key)
-	m.Write([]byte("token of a session\n" + body))
+	m.Write([]byte(text))
 	return m.Sum(nil)
+}
+
+// The parts of the id of a token have this between them: a random part, when it expires, and
+// what proves that this server made it for the session. So an id that was never one costs no
+// memory, and a revocation is kept for as long as it is needed.
+const idSeparator = "."
+
+func (i *Issuer) newID(gen, expires int64) string {
+	id := tapedeck.NewID("grant_") + idSeparator + strconv.FormatInt(expires, 36)
+	return id + idSeparator + i.proof(gen, id)
+}
+
+// proofSize is how many bytes of a hash prove that an id is one.
+const proofSize = 12
+
+func (i *Issuer) proof(gen int64, id string) string {
+	return base64.RawURLEncoding.EncodeToString(i.sum("id of a token\n" + nameOf(gen, id))[:proofSize])
+}
+
+// expiryOf returns when the token of an id expires, in seconds since 1970. It reports false
+// for an id that this server did not make for the session.
+func (i *Issuer) expiryOf(gen int64, id string) (int64, bool) {
+	at := strings.LastIndex(id, idSeparator)
+	if at < 0 || !hmac.Equal([]byte(id[at+1:]), []byte(i.proof(gen, id[:at]))) {
+		return 0, false
+	}
+	_, text, _ := strings.Cut(id[:at], idSeparator)
+	expires, err := strconv.ParseInt(text, 36, 64)
+	return expires, err == nil
 }
 
 // strict refuses another spelling of the same bytes.
@@ -239,24 +279,47 @@ func (i *Issuer) forget(id string) {
 // nameOf names a token of a session. An owner revokes tokens of that session only.
 func nameOf(gen int64, id string) string { return strconv.FormatInt(gen, 10) + "/" + id }
 
-// maxRevoked is how many single tokens of all sessions are revoked at once.
-const maxRevoked = 100_000
+// maxRevoked is how many single tokens of one session are revoked at once, and
+// maxAllRevoked how many of all sessions.
+const (
+	maxRevoked    = 1000
+	maxAllRevoked = 100_000
+)
 
-// Revoke makes a token of a session invalid, and ends its streams.
+// Revoke makes a token of a session invalid, and ends its streams. An id that was never one
+// of the session is [tapedeck.NotFound]. A token that has expired, or was revoked before,
+// changes nothing.
 func (i *Issuer) Revoke(gen int64, id string) error {
+	expires, ok := i.expiryOf(gen, id)
+	if !ok {
+		return tapedeck.Errorf(tapedeck.NotFound, "the session has no token with the id %.128q", id).WithHint("the answer that made the token has its id, and GET …/tokens lists those with a name")
+	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if len(i.revoked.Tokens) >= maxRevoked {
+	name := nameOf(gen, id)
+	if _, done := i.revoked.Tokens[name]; done || time.Now().Unix() >= expires {
+		return nil
+	}
+	if len(i.revoked.Tokens) >= maxAllRevoked || i.countRevoked(gen) >= maxRevoked {
 		return tapedeck.Errorf(tapedeck.Limited, "too many single tokens are revoked").WithHint("revoke all tokens of the session")
 	}
 	i.forgetNamed(gen, func(n *Named) bool { return n.ID == id })
-	name := nameOf(gen, id)
-	i.revoked.Tokens[name] = time.Now().Add(maxLife).Unix()
+	i.revoked.Tokens[name] = expires
 	if l := i.live[id]; l != nil && l.gen == gen {
-		i.revoked.Tokens[name] = l.who.Expires.Unix()
 		i.forget(id)
 	}
 	return i.store()
+}
+
+// countRevoked returns how many single tokens of a session are revoked. The caller has the
+// lock.
+func (i *Issuer) countRevoked(gen int64) (n int) {
+	for name := range i.revoked.Tokens {
+		if strings.HasPrefix(name, nameOf(gen, "")) {
+			n++
+		}
+	}
+	return n
 }
 
 // RevokeAll makes all tokens of a session that were issued so far invalid, and ends their
@@ -265,6 +328,11 @@ func (i *Issuer) RevokeAll(gen int64) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.revoked.Sessions[gen] = time.Now().UnixMilli()
+	for name := range i.revoked.Tokens { // it includes these
+		if strings.HasPrefix(name, nameOf(gen, "")) {
+			delete(i.revoked.Tokens, name)
+		}
+	}
 	i.forgetNamed(gen, func(*Named) bool { return true })
 	for id, l := range i.live {
 		if l.gen == gen {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/tapedeck/tapedeck"
@@ -109,7 +110,7 @@ func TestRevoke(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := i.Revoke(8, one.ID); err != nil || !valid(t, i, first) {
+	if err := i.Revoke(8, one.ID); tapedeck.KindOf(err) != tapedeck.NotFound || !valid(t, i, first) {
 		t.Errorf("the owner of another session revokes it: %v", err)
 	}
 	if err := i.Revoke(7, one.ID); err != nil {
@@ -134,6 +135,76 @@ func TestRevoke(t *testing.T) {
 	}
 	if _, err := grants.Open(dir); tapedeck.KindOf(err) != tapedeck.Invalid {
 		t.Errorf("without the revocations: %v", err)
+	}
+}
+
+// TestRevokeUnknown: an id that was never one leaves nothing in the file.
+func TestRevokeUnknown(t *testing.T) {
+	dir := t.TempDir()
+	i := open(t, dir)
+	one, _ := sign(t, i, user)
+	for _, id := range []string{"", ".", "grant_x", "grant_x.1.", one.ID + "x", "x" + one.ID, strings.Replace(one.ID, ".", ".1", 1), strings.ToUpper(one.ID)} {
+		if err := i.Revoke(7, id); tapedeck.KindOf(err) != tapedeck.NotFound {
+			t.Errorf("%q: %v", id, err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, grants.RevokedFile)); err == nil {
+		t.Error("an unknown id is stored")
+	}
+	for range 2 {
+		if err := i.Revoke(7, one.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b, err := os.ReadFile(filepath.Join(dir, grants.RevokedFile))
+	if err != nil || strings.Count(string(b), one.ID) != 1 || !strings.Contains(string(b), strconv.FormatInt(one.Expires, 10)) {
+		t.Errorf("%s %v", b, err)
+	}
+	if err := tapedeck.CheckID("the id", one.ID); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestRevokeExpired: a token that has expired leaves nothing in the file when it is revoked.
+func TestRevokeExpired(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		i := open(t, dir)
+		late, _ := sign(t, i, user)
+		time.Sleep(2 * time.Hour)
+		if err := i.Revoke(7, late.ID); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(filepath.Join(dir, grants.RevokedFile)); err == nil {
+			t.Error("a token that has expired is stored")
+		}
+	})
+}
+
+// TestRevokeMany: the single tokens that a session revokes have a limit, which counts from
+// zero after it has revoked all.
+func TestRevokeMany(t *testing.T) {
+	i := open(t, "")
+	var ids []string
+	for range 1001 {
+		g, _ := sign(t, i, user)
+		ids = append(ids, g.ID)
+	}
+	for n, id := range ids {
+		if err := i.Revoke(7, id); (tapedeck.KindOf(err) == tapedeck.Limited) != (n == 1000) {
+			t.Fatalf("token %d: %v", n, err)
+		}
+	}
+	other := user
+	other.Gen = 8
+	if g, _ := sign(t, i, other); i.Revoke(8, g.ID) != nil {
+		t.Error("another session cannot revoke")
+	}
+	if err := i.RevokeAll(7); err != nil {
+		t.Fatal(err)
+	}
+	if err := i.Revoke(7, ids[1000]); err != nil {
+		t.Errorf("after all were revoked: %v", err)
 	}
 }
 

@@ -24,6 +24,9 @@ func (v *Guarded) Append(ctx context.Context, a tapedeck.Append) (tapedeck.Appen
 	if err != nil {
 		return tapedeck.Appended{}, err
 	}
+	if err := v.g.takeAppend(i, &a); err != nil {
+		return tapedeck.Appended{}, err
+	}
 	a.Events = signed(i, a.Events)
 	if i.IsUnlimited() {
 		return v.verbs.Append(ctx, a)
@@ -73,6 +76,9 @@ func scoped(i *access.Identity, p *tapedeck.Producer) *tapedeck.Producer {
 // appendAsAgent appends events of an agent to its run, as long as that is open.
 func (v *Guarded) appendAsAgent(ctx context.Context, i *access.Identity, a tapedeck.Append) (tapedeck.Appended, error) {
 	if _, err := v.g.allow(ctx, a.Session, access.Read); err != nil {
+		return tapedeck.Appended{}, err
+	}
+	if err := v.g.takeAppend(i, &a); err != nil {
 		return tapedeck.Appended{}, err
 	}
 	s, err := v.g.store.Head(ctx, a.Session)

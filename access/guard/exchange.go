@@ -60,7 +60,27 @@ func (v *Guarded) Import(ctx context.Context, in api.ImportRequest, r io.Reader)
 	if err != nil {
 		return api.Imported{}, err
 	}
-	return v.verbs.Import(ctx, imported(i, in), r)
+	if err := v.g.take(i, 1, 0); err != nil { // the rest is known afterwards
+		return api.Imported{}, err
+	}
+	first, err := v.g.found(ctx, i, owner(i, in.Owner)) // before a large body is read
+	if err != nil {
+		return api.Imported{}, err
+	}
+	defer func() { first() }()
+	used := false
+	in.Creating = func(ctx context.Context) (created func(), err error) {
+		if used {
+			return v.g.found(ctx, i, owner(i, in.Owner))
+		}
+		used = true
+		created, first = first, func() {}
+		return created, nil
+	}
+	read := &counting{Reader: r}
+	out, err := v.verbs.Import(ctx, imported(i, in), read)
+	v.g.charge(i, out.Events, read.n)
+	return out, err
 }
 
 // PreviewImport tells what an import would create.
@@ -82,6 +102,9 @@ func (v *Guarded) Presence(ctx context.Context, n api.PresenceNote) ([]payload.P
 		return nil, tapedeck.Errorf(tapedeck.Forbidden, "an agent's token is not a user who looks at a session")
 	case i.Role != access.Admin || n.User == "":
 		n.User = i.Subject
+	}
+	if err := v.g.take(i, 1, 0); err != nil {
+		return nil, err
 	}
 	if s, err := v.g.entry(ctx, n.Session); err != nil {
 		return nil, err

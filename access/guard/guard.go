@@ -13,9 +13,10 @@ import (
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/access"
 	"github.com/tapedeck/tapedeck/access/grants"
+	"github.com/tapedeck/tapedeck/access/quota"
 )
 
-// Options are what is guarded. All are required.
+// Options are what is guarded. All but Quotas are required.
 type Options struct {
 	Store  Store  // the hub
 	Verbs  Verbs  // the engine
@@ -24,13 +25,28 @@ type Options struct {
 
 	Issuer    *grants.Issuer // makes the tokens of sessions
 	Workflows Workflows
+
+	// Quotas returns the limits of an account. Nil: there are none.
+	Quotas func(quota.Key) quota.Limits
+
+	// Drives reports whether the engine drives a run. It must be quick.
+	Drives func(invocation string) bool
+
+	// Refused is called when the identity of a context may not do what it asks for with a
+	// session. It must be quick. Nil for nothing.
+	Refused func(ctx context.Context, session string)
 }
 
 // A Guard decides who may do what. Its methods may be called by several goroutines.
 type Guard struct {
 	store   Store
+	refused func(ctx context.Context, session string)
+	drives  func(invocation string) bool
 	entries *entries
 	frozen  *frozen
+
+	quotas     *quota.Book // nil for none; see [Guard.Quotas]
+	beginnings *beginnings
 
 	Sessions *Sessions // guards Options.Store
 	Verbs    *Guarded  // guards Options.Verbs
@@ -43,7 +59,10 @@ type Guard struct {
 
 // New returns a guard. Register its [Guard.Observer] with the store.
 func New(o Options) *Guard {
-	g := &Guard{store: o.Store, entries: newEntries(), frozen: newFrozen(o.Store)}
+	g := &Guard{store: o.Store, refused: o.Refused, drives: o.Drives, entries: newEntries(), frozen: newFrozen(o.Store), beginnings: newBeginnings()}
+	if o.Quotas != nil {
+		g.quotas = quota.New(o.Quotas)
+	}
 	g.Sessions = &Sessions{g}
 	g.Verbs = &Guarded{g, o.Verbs}
 	g.Views = &Shown{g, o.Views}
@@ -52,6 +71,9 @@ func New(o Options) *Guard {
 	g.Workflows = &Library{g, o.Workflows}
 	return g
 }
+
+// Quotas returns what each subject uses, nil if nothing is limited.
+func (g *Guard) Quotas() *quota.Book { return g.quotas }
 
 // Observer returns the observer of the store.
 func (g *Guard) Observer() tapedeck.Observer {
@@ -70,8 +92,18 @@ func who(ctx context.Context) (*access.Identity, error) {
 	return i, i.Valid()
 }
 
-// allow returns the identity of a context if it may use a session at a level.
+// allow returns the identity of a context if it may use a session at a level. A refusal is
+// recorded; use may to find out what to show.
 func (g *Guard) allow(ctx context.Context, session string, need access.Level) (*access.Identity, error) {
+	i, err := g.may(ctx, session, need)
+	if k := tapedeck.KindOf(err); g.refused != nil && i != nil && (k == tapedeck.NotFound || k == tapedeck.Forbidden) {
+		g.refused(ctx, session)
+	}
+	return i, err
+}
+
+// may does what allow does, and records nothing.
+func (g *Guard) may(ctx context.Context, session string, need access.Level) (*access.Identity, error) {
 	i, err := who(ctx)
 	if err != nil || i.IsUnlimited() {
 		return i, err
@@ -87,6 +119,12 @@ func (g *Guard) allow(ctx context.Context, session string, need access.Level) (*
 func (g *Guard) Owns(ctx context.Context, session string) error {
 	_, err := g.allow(ctx, session, access.Own)
 	return err
+}
+
+// owns reports whether the identity of a context owns a session.
+func (g *Guard) owns(ctx context.Context, session string) bool {
+	_, err := g.may(ctx, session, access.Own)
+	return err == nil
 }
 
 // enough returns an error if an identity has a lower level at a session than it needs.

@@ -75,6 +75,12 @@ func (s *Sessions) Follow(ctx context.Context, session string, o tapedeck.Follow
 			yield(tapedeck.Page{}, err)
 			return
 		}
+		closed, err := s.g.open(i)
+		if err != nil {
+			yield(tapedeck.Page{}, err)
+			return
+		}
+		defer closed()
 		ctx, stop := i.Bind(ctx)
 		defer stop()
 		follow := s.g.store.Follow
@@ -149,10 +155,14 @@ func (g *Guard) list(ctx context.Context, i *access.Identity, f tapedeck.Filter)
 
 // Append appends to a stream. Sessions are written by [Guarded].
 func (s *Sessions) Append(ctx context.Context, a tapedeck.Append) (tapedeck.Appended, error) {
-	if _, err := s.g.allow(ctx, a.Session, access.Write); err != nil {
+	i, err := s.g.allow(ctx, a.Session, access.Write)
+	if err != nil {
 		return tapedeck.Appended{}, err
 	}
 	if err := onlyStream(a.Session); err != nil {
+		return tapedeck.Appended{}, err
+	}
+	if err := s.g.takeAppend(i, &a); err != nil {
 		return tapedeck.Appended{}, err
 	}
 	return s.g.store.Append(ctx, a)
@@ -182,6 +192,9 @@ func (s *Sessions) Create(ctx context.Context, spec tapedeck.Spec) (tapedeck.Cre
 		if _, err := s.g.allow(ctx, spec.Parent, access.Read); err != nil {
 			return tapedeck.Created{}, err
 		}
+	}
+	if err := s.g.take(i, 1, 0); err != nil {
+		return tapedeck.Created{}, err
 	}
 	return s.g.store.Create(ctx, spec)
 }

@@ -1,7 +1,9 @@
 package guard
 
 import (
+	"cmp"
 	"context"
+	"strings"
 	"time"
 
 	"github.com/tapedeck/tapedeck"
@@ -35,6 +37,10 @@ func (v *Issued) Issue(ctx context.Context, n api.NewToken) (api.IssuedToken, er
 		return api.IssuedToken{}, tapedeck.Errorf(tapedeck.Invalid, "before must be above 0").WithHint("leave it out for a token of the whole session")
 	case n.Before != nil && *n.Before > s.Head:
 		return api.IssuedToken{}, beyond(n.Session, s.Head)
+	case access.Role(n.Role) == access.Agent && n.Invocation != "":
+		if _, open := runOf(&s, n.Invocation); !open {
+			return api.IssuedToken{}, noRun(&s, n.Invocation)
+		}
 	}
 	grant := grants.Grant{
 		Subject: i.Subject, Role: access.Role(n.Role), Session: s.ID, Gen: s.Gen, Forks: n.Forks, Invocation: n.Invocation,
@@ -52,6 +58,9 @@ func (v *Issued) Issue(ctx context.Context, n api.NewToken) (api.IssuedToken, er
 	case n.Subject != "":
 		grant.Subject = n.Subject
 	}
+	if i.Role != access.Admin { // otherwise many names of agents would have many quotas
+		grant.Payer = cmp.Or(i.Payer, i.Subject)
+	}
 	if end := i.Expires; !end.IsZero() && grant.Role == access.User && grant.Expires > end.Unix() {
 		grant.Expires = end.Unix() // it does not outlive the one who may write
 	}
@@ -63,6 +72,22 @@ func (v *Issued) Issue(ctx context.Context, n api.NewToken) (api.IssuedToken, er
 		ID: grant.ID, Token: token, Session: s.ID, Role: n.Role, Subject: grant.Subject, Expires: time.Unix(grant.Expires, 0).UTC(),
 	}, nil
 }
+
+// noRun returns the error of a run for which no token can be made: nobody could use it.
+func noRun(s *tapedeck.Session, invocation string) error {
+	err := tapedeck.Errorf(tapedeck.NotFound, "session %s has no open run %.128q", s.ID, invocation)
+	if len(s.Runs) == 0 {
+		return err.WithHint("it has no open run; append RUN_STARTED first")
+	}
+	var open []string
+	for _, r := range s.Runs[:min(len(s.Runs), maxNamedRuns)] {
+		open = append(open, r.Invocation)
+	}
+	return err.WithHint("its open runs are %s", strings.Join(open, ", "))
+}
+
+// maxNamedRuns is how many open runs a hint names.
+const maxNamedRuns = 10
 
 // Revoke revokes a token of a session; without an id all that were made so far.
 func (v *Issued) Revoke(ctx context.Context, session, id string) error {

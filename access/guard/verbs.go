@@ -2,6 +2,7 @@ package guard
 
 import (
 	"context"
+	"errors"
 	"io"
 	"strings"
 
@@ -73,13 +74,15 @@ func owner(i *access.Identity, given string) string {
 	return i.Subject
 }
 
-// write checks that an identity may change a session, and sets the actor of the change.
+// write checks that an identity may change a session, sets the actor of the change, and
+// takes its event from the quota.
 func (v *Guarded) write(ctx context.Context, session string, by *string) error {
 	i, err := v.g.allow(ctx, session, access.Write)
-	if err == nil {
-		*by = actor(i, *by)
+	if err != nil {
+		return err
 	}
-	return err
+	*by = actor(i, *by)
+	return v.g.take(i, 1, 0)
 }
 
 // own checks that an identity owns a session, and sets the actor of the change.
@@ -128,6 +131,9 @@ func (v *Guarded) Create(ctx context.Context, n api.NewSession) (tapedeck.Sessio
 	if n.ID, err = newID(i, n.ID); err != nil {
 		return tapedeck.Session{}, err
 	}
+	if err := checkShares(n.Labels); err != nil {
+		return tapedeck.Session{}, err
+	}
 	n.Owner, n.Actor = owner(i, n.Owner), actor(i, n.Actor)
 	if !access.HasLabels(n.Labels, i.Limits.Labels) {
 		labels := map[string]string{}
@@ -138,6 +144,14 @@ func (v *Guarded) Create(ctx context.Context, n api.NewSession) (tapedeck.Sessio
 		}
 		n.Labels = labels
 	}
+	if err := v.g.take(i, 1, int64(len(n.State))); err != nil {
+		return tapedeck.Session{}, err
+	}
+	done, err := v.g.found(ctx, i, n.Owner)
+	if err != nil {
+		return tapedeck.Session{}, err
+	}
+	defer done()
 	s, err := v.verbs.Create(ctx, n)
 	return s, v.conflict(ctx, i, n.ID, err)
 }
@@ -159,10 +173,10 @@ func (v *Guarded) conflict(ctx context.Context, i *access.Identity, id string, e
 	return err
 }
 
-// Rename changes the title or the labels of a session.
+// Rename changes the title, the labels or the budget of a session.
 func (v *Guarded) Rename(ctx context.Context, r api.Rename) (tapedeck.Session, error) {
 	need := access.Write
-	if r.Labels != nil || r.ChangeLabels != nil {
+	if r.Labels != nil || r.ChangeLabels != nil || r.Budget != nil {
 		need = access.Own
 	}
 	i, err := v.g.allow(ctx, r.Session, need)
@@ -171,6 +185,12 @@ func (v *Guarded) Rename(ctx context.Context, r api.Rename) (tapedeck.Session, e
 	}
 	if r.Labels != nil && !access.HasLabels(r.Labels, i.Limits.Labels) || changes(r.ChangeLabels, i.Limits.Labels) {
 		return tapedeck.Session{}, tapedeck.Errorf(tapedeck.Forbidden, "a session keeps the labels by which this token finds it")
+	}
+	if err := errors.Join(checkShares(r.Labels), checkChanges(r.ChangeLabels)); err != nil {
+		return tapedeck.Session{}, err
+	}
+	if err := v.g.take(i, 1, 0); err != nil {
+		return tapedeck.Session{}, err
 	}
 	r.Actor = actor(i, r.Actor)
 	s, err := v.verbs.Rename(ctx, r)
@@ -213,7 +233,7 @@ func (v *Guarded) Erase(ctx context.Context, e api.Erase) (api.Erased, error) {
 	out, err := v.verbs.Erase(ctx, e)
 	var shown []string
 	for _, f := range out.Forks {
-		if _, hidden := v.g.allow(ctx, f, access.Read); hidden == nil {
+		if _, hidden := v.g.may(ctx, f, access.Read); hidden == nil {
 			shown = append(shown, f)
 		}
 	}
@@ -226,22 +246,34 @@ func (v *Guarded) Agents() []tapedeck.Agent { return v.verbs.Agents() }
 
 // Start gives an agent a task.
 func (v *Guarded) Start(ctx context.Context, t api.Task) (api.Started, error) {
+	t.Capped = capped(ctx)
 	if t.Session != "" {
-		i, err := v.g.allow(ctx, t.Session, access.Write)
+		ask := v.g.allow
+		if t.Create { // it may not exist yet
+			ask = v.g.may
+		}
+		i, err := ask(ctx, t.Session, access.Write)
 		missing := tapedeck.KindOf(err) == tapedeck.NotFound && t.Create
 		if err != nil && !missing {
 			return api.Started{}, err
 		}
-		if err == nil && !t.Create {
-			t.Actor = actor(i, t.Actor)
-			return v.verbs.Start(ctx, t)
-		}
-		if err == nil && i.Limits.Session != "" {
+		if err == nil && (!t.Create || i.Limits.Session != "") {
 			t.Actor, t.Create = actor(i, t.Actor), false
-			return v.verbs.Start(ctx, t)
+			owner, err := v.g.ownerOf(ctx, t.Session)
+			if err != nil {
+				return api.Started{}, err
+			}
+			return v.start(ctx, i, owner, t)
 		}
 	}
 	return v.startNew(ctx, t)
+}
+
+// capped reports whether the configuration of an agent limits the budgets that the sender
+// sets.
+func capped(ctx context.Context) bool {
+	i := access.From(ctx)
+	return i == nil || i.Role != access.Admin
 }
 
 // startNew gives an agent a task in a session that is created, if it does not exist.
@@ -266,7 +298,14 @@ func (v *Guarded) startNew(ctx context.Context, t api.Task) (api.Started, error)
 		}
 	}
 	t.Owner, t.Actor = owner(i, t.Owner), actor(i, t.Actor)
-	out, err := v.verbs.Start(ctx, t)
+	if t.Session == "" || !v.g.exists(ctx, t.Session) {
+		done, err := v.g.found(ctx, i, t.Owner)
+		if err != nil {
+			return api.Started{}, err
+		}
+		defer done()
+	}
+	out, err := v.start(ctx, i, t.Owner, t)
 	return out, v.conflict(ctx, i, t.Session, err)
 }
 
@@ -286,16 +325,41 @@ func (v *Guarded) Cancel(ctx context.Context, session, invocation string) (api.C
 
 // Resume continues a run.
 func (v *Guarded) Resume(ctx context.Context, r api.Resume) (api.Started, error) {
-	if err := v.write(ctx, r.Session, &r.Actor); err != nil {
+	i, err := v.g.allow(ctx, r.Session, access.Write)
+	if err != nil {
 		return api.Started{}, err
 	}
-	return v.verbs.Resume(ctx, r)
+	r.Capped = capped(ctx)
+	r.Actor = actor(i, r.Actor)
+	if err := v.g.take(i, 1, int64(len(r.Text)+len(r.Config))); err != nil {
+		return api.Started{}, err
+	}
+	owner, err := v.g.ownerOf(ctx, r.Session)
+	if err != nil {
+		return api.Started{}, err
+	}
+	r.Invocation = tapedeck.NewID("inv_")
+	begun, err := v.g.begin(ctx, i, owner, r.Invocation)
+	if err != nil {
+		return api.Started{}, err
+	}
+	out, err := v.verbs.Resume(ctx, r)
+	begun(&out, err)
+	return out, err
 }
 
 // Answer answers a question of an agent.
 func (v *Guarded) Answer(ctx context.Context, a api.Answer) (api.Answered, error) {
 	if err := v.write(ctx, a.Session, &a.Actor); err != nil {
 		return api.Answered{}, err
+	}
+	switch i := access.From(ctx); {
+	case i.IsUnlimited():
+		a.Grants = ""
+	case v.g.owns(ctx, a.Session):
+		a.Grants = "session"
+	default:
+		a.Grants = "run"
 	}
 	return v.verbs.Answer(ctx, a)
 }
@@ -340,9 +404,6 @@ func (v *Guarded) Clear(ctx context.Context, c api.Clear) (api.Rewound, error) {
 	return v.verbs.Clear(ctx, c)
 }
 
-// shares are the labels that share a session.
-var shares = []string{access.ShareRead, access.ShareWrite}
-
 // Fork creates a session that shares the events of another. It belongs to the identity,
 // and is shared with nobody. A fork by the token of one session belongs to the owner of
 // that session.
@@ -367,6 +428,20 @@ func (v *Guarded) Fork(ctx context.Context, f api.Fork) (tapedeck.Session, error
 		f.Owner = i.Subject
 	}
 	f.WithoutLabels = shares
+	owner := f.Owner
+	if owner == "" {
+		if owner, err = v.g.ownerOf(ctx, f.Parent); err != nil {
+			return tapedeck.Session{}, err
+		}
+	}
+	if err := v.g.take(i, 1, 0); err != nil {
+		return tapedeck.Session{}, err
+	}
+	done, err := v.g.found(ctx, i, owner)
+	if err != nil {
+		return tapedeck.Session{}, err
+	}
+	defer done()
 	s, err := v.verbs.Fork(ctx, f)
 	return s, v.conflict(ctx, i, f.ID, err)
 }

@@ -4,11 +4,13 @@ package jwt
 
 import (
 	"context"
+	"crypto/rsa"
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/base32"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -55,6 +57,7 @@ const (
 	unknownEvery = 30 * time.Second // between two looks for a key that is not known
 	fetchTimeout = 5 * time.Second
 	maxKeys      = 1 << 20 // bytes
+	maxLines     = 10      // in the log about tokens that are refused, at once; afterwards one a second
 )
 
 // A Verifier verifies tokens. Its methods may be called by several goroutines.
@@ -62,13 +65,15 @@ type Verifier struct {
 	config Config
 	leeway time.Duration
 	parser *jwt.Parser
+	log    *slog.Logger
+	quiet  *rate.Limiter // of the log
 	key    func(ctx context.Context) jwt.Keyfunc
 }
 
 // New returns a verifier. It refreshes the keys of a URL until ctx is done. An issuer that
 // cannot be reached is tried again; meanwhile its tokens are refused.
 func New(ctx context.Context, c Config, log *slog.Logger) (*Verifier, error) {
-	v := &Verifier{config: c}
+	v := &Verifier{config: c, log: log, quiet: rate.NewLimiter(rate.Every(time.Second), maxLines)}
 	if err := v.check(); err != nil {
 		return nil, err
 	}
@@ -127,18 +132,31 @@ func (v *Verifier) check() error {
 			return bad("the algorithm %.20q cannot be used with this key", a)
 		}
 	}
+	if err := c.CheckRoles("jwt: "); err != nil {
+		return err
+	}
+	return v.checkLeeway()
+}
+
+// CheckRoles reports what is wrong with the settings of roles. The error begins with about.
+func (c *Config) CheckRoles(about string) error {
 	for _, r := range c.Roles {
 		if !isRole(r) {
-			return bad("a claim cannot stand for the role %.64q; the roles are admin, user and reader", r)
+			return tapedeck.Errorf(tapedeck.Invalid, "%sa claim cannot stand for the role %.64q; the roles are admin, user and reader", about, r)
 		}
 	}
 	if c.Default != "" && !isRole(c.Default) {
-		return bad("the default cannot be the role %.64q", c.Default)
+		return tapedeck.Errorf(tapedeck.Invalid, "%sthe default cannot be the role %.64q", about, c.Default)
 	}
 	if c.Role == "" && c.Default == "" {
-		return bad("without the claim in role, default is needed")
+		return tapedeck.Errorf(tapedeck.Invalid, "%swithout the claim in role, default is needed", about)
 	}
-	return v.checkLeeway()
+	return nil
+}
+
+// Identify returns the identity of verified claims, by the settings of subject and roles.
+func Identify(c Config, claims map[string]any) (*access.Identity, error) {
+	return (&Verifier{config: c}).identity(claims)
 }
 
 func (v *Verifier) checkLeeway() error {
@@ -184,7 +202,48 @@ func publicOf(path string) (func(context.Context) jwt.Keyfunc, error) {
 	if err != nil {
 		return nil, bad("%s has no public key: %w", path, err)
 	}
+	if err := checkKey(key); err != nil {
+		return nil, bad("%s: %w", path, err)
+	}
 	return always(key), nil
+}
+
+// minRSA is the length of the shortest RSA key that is accepted, in bits: RFC 7518, section
+// 3.3. The next RSA keys that people factor are shorter.
+const minRSA = 2048
+
+// checkKey returns an error for a key that is too weak.
+func checkKey(key any) error {
+	if k, ok := key.(*rsa.PublicKey); ok && k.N.BitLen() < minRSA {
+		return fmt.Errorf("the RSA key has %d bits, and one of less than %d is not safe", k.N.BitLen(), minRSA)
+	}
+	return nil
+}
+
+// strong returns keys without those that are too weak.
+func strong(next jwt.Keyfunc) jwt.Keyfunc {
+	return func(t *jwt.Token) (any, error) {
+		key, err := next(t)
+		if err != nil {
+			return nil, err
+		}
+		set, ok := key.(jwt.VerificationKeySet) // all keys, for a token that names none
+		if !ok {
+			return key, checkKey(key)
+		}
+		var left []jwt.VerificationKey
+		for _, k := range set.Keys {
+			if weak := checkKey(k); weak == nil {
+				left = append(left, k)
+			} else {
+				err = weak
+			}
+		}
+		if len(left) == 0 && err != nil {
+			return nil, err
+		}
+		return jwt.VerificationKeySet{Keys: left}, nil
+	}
 }
 
 func always(key any) func(context.Context) jwt.Keyfunc {
@@ -209,7 +268,7 @@ func keysAt(ctx context.Context, address string, log *slog.Logger) (func(context
 	if err != nil {
 		return nil, bad("the keys at %s cannot be used: %w", address, err)
 	}
-	return keys.KeyfuncCtx, nil
+	return func(ctx context.Context) jwt.Keyfunc { return strong(keys.KeyfuncCtx(ctx)) }, nil
 }
 
 func isLoopback(host string) bool {
@@ -238,17 +297,41 @@ func (v *Verifier) Verify(ctx context.Context, token string) (*access.Identity, 
 		return nil, nil
 	}
 	claims := jwt.MapClaims{}
-	parsed, err := v.parser.ParseWithClaims(token, claims, v.key(ctx))
-	if err != nil {
-		return nil, refused(err)
+	who, reason, err := v.verify(ctx, token, claims)
+	if err != nil && v.quiet.Allow() {
+		v.log.Info("a JSON Web Token was refused", "reason", short(reason), "iss", short(claims["iss"]), "aud", short(claims["aud"]), "sub", short(claims["sub"]))
 	}
-	if _, critical := parsed.Header["crit"]; critical { // it demands what nothing here understands
-		return nil, tapedeck.Errorf(tapedeck.Unauthorized, "the token demands an extension that this server does not have")
-	}
-	return v.identity(claims)
+	return who, err
 }
 
-// refused returns what the sender of a token learns of the reason. The rest is for nobody:
+// verify returns the identity of a token, or why it is refused: for the operator, and for
+// the sender.
+func (v *Verifier) verify(ctx context.Context, token string, claims jwt.MapClaims) (who *access.Identity, reason, err error) {
+	parsed, err := v.parser.ParseWithClaims(token, claims, v.key(ctx))
+	if err != nil {
+		return nil, err, refused(err)
+	}
+	if _, critical := parsed.Header["crit"]; critical { // it demands what nothing here understands
+		err = tapedeck.Errorf(tapedeck.Unauthorized, "the token demands an extension that this server does not have")
+	} else {
+		who, err = v.identity(claims)
+	}
+	return who, err, err
+}
+
+// maxShown is how much of a value that others chose a line of the log has, in bytes.
+const maxShown = 200
+
+// short returns a value for the log. The claims of a token that is refused can be anything.
+func short(value any) string {
+	if value == nil {
+		return ""
+	}
+	text := fmt.Sprint(value)
+	return strings.ToValidUTF8(text[:min(len(text), maxShown)], "")
+}
+
+// refused returns what the sender of a token learns of the reason. The rest is for the log:
 // it may be an attempt.
 func refused(err error) error {
 	for reason, text := range map[error]string{

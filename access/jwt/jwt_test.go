@@ -1,14 +1,17 @@
 package jwt
 
 import (
+	"bytes"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
+	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
+	"encoding/pem"
 	"log/slog"
 	"math/big"
 	"net/http"
@@ -236,6 +239,67 @@ func TestKeysAtURL(t *testing.T) {
 	}
 	if n := i.fetched.Load() - after; n > 1 {
 		t.Errorf("unknown keys make %d requests to the issuer", n)
+	}
+}
+
+// TestWeakKeys: an RSA key of 1024 bits is refused, from a file and from a URL, also if the
+// token does not name it; the log says why.
+func TestWeakKeys(t *testing.T) {
+	weak, err := rsa.GenerateKey(rand.Reader, 1024)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalPKIXPublicKey(&weak.PublicKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "key.pem")
+	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := New(t.Context(), Config{Issuer: "i", Audience: "a", Default: access.User, PublicKeyFile: file}, discard); tapedeck.KindOf(err) != tapedeck.Invalid || !strings.Contains(err.Error(), "1024 bits") {
+		t.Errorf("from a file: %v", err)
+	}
+	good, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := &issuer{}
+	i.publish(t, map[string]crypto.PublicKey{"weak": &weak.PublicKey, "good": &good.PublicKey})
+	s := httptest.NewServer(i)
+	defer s.Close()
+	var log bytes.Buffer
+	v, err := New(t.Context(), Config{Issuer: "https://issuer", Audience: "deck", JWKS: s.URL, Role: "roles"}, slog.New(slog.NewTextHandler(&log, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	token := sign(t, jwt.SigningMethodRS256, weak, claims(nil), map[string]any{"kid": "weak"})
+	if _, err := v.Verify(t.Context(), token); tapedeck.KindOf(err) != tapedeck.Unauthorized || !strings.Contains(log.String(), "1024 bits") || strings.Contains(log.String(), token[:20]) {
+		t.Errorf("from a URL: %v, %s", err, &log)
+	}
+	if _, err := v.Verify(t.Context(), sign(t, jwt.SigningMethodRS256, weak, claims(nil), nil)); tapedeck.KindOf(err) != tapedeck.Unauthorized {
+		t.Errorf("from a URL, without its name: %v", err)
+	}
+	if who, err := v.Verify(t.Context(), sign(t, jwt.SigningMethodRS256, good, claims(nil), nil)); err != nil || who.Subject != "ada" {
+		t.Errorf("a good key beside a weak one: %v", err)
+	}
+}
+
+// TestLogOfRefusals: the log tells the operator why a token is refused, without the token, and
+// a flood of them does not fill it.
+func TestLogOfRefusals(t *testing.T) {
+	var log bytes.Buffer
+	v := withSecret(t, Config{Role: "roles"})
+	v.log = slog.New(slog.NewTextHandler(&log, nil))
+	token := sign(t, jwt.SigningMethodHS256, []byte(secret), claims(map[string]any{"iss": "https://evil", "aud": strings.Repeat("x", 10_000)}), nil)
+	for range 1000 {
+		if _, err := v.Verify(t.Context(), token); err == nil {
+			t.Fatal("it is accepted")
+		}
+	}
+	out := log.String()
+	if !strings.Contains(out, "issuer") || !strings.Contains(out, "https://evil") || strings.Contains(out, strings.Split(token, ".")[2]) || len(out) > 20_000 {
+		t.Errorf("the log has %d bytes: %.500s", len(out), out)
 	}
 }
 

@@ -20,6 +20,9 @@ func Create(path string, t Token) (made Token, secret string, err error) {
 	if err != nil {
 		return t, "", err
 	}
+	if err := t.identity().Check(); err != nil { // without the id of a token that will not exist
+		return t, "", err
+	}
 	secret = generate()
 	t.ID, t.Hash = tapedeck.NewID("tok_"), hash(secret)
 	if err := t.Check(); err != nil {
@@ -86,6 +89,9 @@ func Revoke(path, id string) error {
 		return tapedeck.Errorf(tapedeck.NotFound, "there is no token %.128q in %s", id, path).WithHint("tapedeck token ls lists the tokens")
 	case len(after.Tokens) != len(before.Tokens)-1:
 		return tapedeck.Errorf(tapedeck.Invalid, "%s is not written so that one token can be removed", path).WithHint("remove it with an editor")
+	}
+	if isBlank([]byte(left)) { // a server takes an empty file for a mistake
+		left = "# All tokens were revoked.\n"
 	}
 	return store(path, []byte(left))
 }

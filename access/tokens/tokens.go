@@ -3,6 +3,7 @@
 package tokens
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -16,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/BurntSushi/toml"
@@ -23,6 +25,8 @@ import (
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/access"
 	"github.com/tapedeck/tapedeck/access/jwt"
+	"github.com/tapedeck/tapedeck/access/oidc"
+	"github.com/tapedeck/tapedeck/access/quota"
 )
 
 // Prefix begins every token, so that people and scanners recognize one.
@@ -83,8 +87,10 @@ func generate() string {
 
 // A File is the content of a file of tokens.
 type File struct {
-	JWT    *jwt.Config `toml:"jwt,omitempty"` // nil: no other tokens are accepted
-	Tokens []Token     `toml:"token"`
+	JWT    *jwt.Config   `toml:"jwt,omitempty"`   // nil: no other tokens are accepted
+	OIDC   *oidc.Config  `toml:"oidc,omitempty"`  // nil: people log in with a token only
+	Quota  *quota.Config `toml:"quota,omitempty"` // nil: nothing is limited
+	Tokens []Token       `toml:"token"`
 }
 
 // Parse reads the content of a file.
@@ -100,6 +106,11 @@ func Parse(b []byte) (File, error) {
 	}
 	if unknown := meta.Undecoded(); len(unknown) > 0 {
 		return f, tapedeck.Errorf(tapedeck.Invalid, "there is no setting %q", unknown[0].String())
+	}
+	if f.Quota != nil {
+		if err := f.Quota.Check(); err != nil {
+			return f, err
+		}
 	}
 	ids, hashes := map[string]bool{}, map[string]bool{}
 	for n := range f.Tokens {
@@ -127,8 +138,11 @@ type Set struct {
 	options Options
 	seen    stamp // of the file that was read last
 	failed  string
+	changes func(t Token, removed bool) // nil for nothing
 
-	jwt *jwt.Config // as it was when the file was opened
+	jwt    *jwt.Config  // as it was when the file was opened
+	oidc   *oidc.Config // likewise
+	quotas atomic.Pointer[quota.Config]
 
 	mu     sync.RWMutex
 	byHash map[string]*held
@@ -160,17 +174,25 @@ func Open(o Options) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.seen, s.jwt = at, f.JWT
-	s.take(f)
-	if len(f.Tokens) == 0 && f.JWT == nil {
-		o.Logger.Warn("the file of tokens has none, so nobody can use the server; tapedeck token create makes one", "file", o.Path)
+	if len(f.Tokens) == 0 && f.JWT == nil && f.OIDC == nil {
+		return nil, tapedeck.Errorf(tapedeck.Invalid, "%s has no token and no settings of an identity provider, so nobody could use the server", o.Path).
+			WithHint("make the first token with: tapedeck token create --auth %s --subject admin --role admin", o.Path)
 	}
+	s.seen, s.jwt, s.oidc = at, f.JWT, f.OIDC
+	s.take(f)
 	return s, nil
 }
 
 // JWT returns the settings of JSON Web Tokens that the file had when it was opened, nil if
 // it had none.
 func (s *Set) JWT() *jwt.Config { return s.jwt }
+
+// OIDC returns the settings of log-ins at an identity provider that the file had when it
+// was opened, nil if it had none.
+func (s *Set) OIDC() *oidc.Config { return s.oidc }
+
+// Quotas returns the limits of an account, as the file has them now.
+func (s *Set) Quotas(k quota.Key) quota.Limits { return s.quotas.Load().Of(k) }
 
 func (s *Set) read() (File, stamp, error) {
 	info, err := os.Stat(s.options.Path)
@@ -184,6 +206,8 @@ func (s *Set) read() (File, stamp, error) {
 	f, err := Parse(b)
 	if err != nil {
 		err = tapedeck.Errorf(tapedeck.Invalid, "%s: %w", s.options.Path, err)
+	} else if isBlank(b) && len(s.byHash) > 0 {
+		err = tapedeck.Errorf(tapedeck.Invalid, "%s is empty", s.options.Path).WithHint("to revoke all tokens, leave a comment in it, as tapedeck token revoke does")
 	}
 	return f, stamp{info.Size(), info.ModTime()}, err
 }
@@ -195,7 +219,12 @@ func unreadable(path string, err error) error {
 	return tapedeck.Errorf(tapedeck.Invalid, "%s cannot be read: %w", path, err)
 }
 
-// Run looks at the file until ctx is done. A file that is deleted or has a fault changes
+// isBlank reports whether a file has nothing at all, not even a comment. Then it is more
+// likely that somebody is about to write it, or that a disk was full, than that all tokens
+// were revoked.
+func isBlank(b []byte) bool { return len(bytes.TrimSpace(b)) == 0 }
+
+// Run looks at the file until ctx is done. A file that is deleted, empty or has a fault changes
 // nothing; the log says so.
 func (s *Set) Run(ctx context.Context) {
 	tick := time.NewTicker(s.options.Every)
@@ -225,15 +254,42 @@ func (s *Set) Reload() {
 		return
 	}
 	s.seen, s.failed = at, ""
+	s.tell(f.Tokens)
 	s.take(f)
 	s.options.Logger.Info("the file of tokens was read again", "tokens", len(f.Tokens))
-	if !reflect.DeepEqual(f.JWT, s.jwt) {
-		s.options.Logger.Warn("the settings of JSON Web Tokens have changed, and count from the next start of the server on", "file", s.options.Path)
+	if !reflect.DeepEqual(f.JWT, s.jwt) || !reflect.DeepEqual(f.OIDC, s.oidc) {
+		s.options.Logger.Warn("the settings of the identity provider have changed, and count from the next start of the server on", "file", s.options.Path)
 	}
 }
 
-// take makes the tokens of a file those that are valid. What others began ends.
+// Changes makes use learn of each token that is added to the file, or removed from it. Call it
+// before [Set.Run].
+func (s *Set) Changes(use func(t Token, removed bool)) { s.changes = use }
+
+// tell tells what differs between the tokens of the file and those that count. A token that
+// was changed is removed and added.
+func (s *Set) tell(now []Token) {
+	if s.changes == nil {
+		return
+	}
+	next := make(map[string]*Token, len(now))
+	for i := range now {
+		next[now[i].Hash] = &now[i]
+		if known := s.byHash[now[i].Hash]; known == nil || !reflect.DeepEqual(known.Token, now[i]) {
+			s.changes(now[i], false)
+		}
+	}
+	for sum, h := range s.byHash {
+		if t := next[sum]; t == nil || !reflect.DeepEqual(h.Token, *t) {
+			s.changes(h.Token, true)
+		}
+	}
+}
+
+// take makes the tokens and the quotas of a file those that count. What other tokens began
+// ends.
 func (s *Set) take(f File) {
+	s.quotas.Store(f.Quota)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	next := make(map[string]*held, len(f.Tokens))

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/access"
+	"github.com/tapedeck/tapedeck/access/quota"
 	"github.com/tapedeck/tapedeck/access/tokens"
 )
 
@@ -119,12 +120,68 @@ func TestBrokenFile(t *testing.T) {
 	if verified(t, s, secret) == nil || strings.Count(log.String(), "stay valid") != 2 {
 		t.Errorf("after a fault: %s", &log)
 	}
-	if err := os.WriteFile(path, nil, 0o600); err != nil {
+	if err := os.WriteFile(path, []byte("\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.Reload()
+	if verified(t, s, secret) == nil || strings.Count(log.String(), "stay valid") != 3 {
+		t.Errorf("after the file was emptied: %s", &log)
+	}
+}
+
+// TestNoTokens: a server does not start with a file that lets nobody in, and the last token
+// can be revoked all the same.
+func TestNoTokens(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "auth.toml")
+	made, secret := create(t, path, tokens.Token{Subject: "root", Role: access.Admin})
+	s, err := tokens.Open(tokens.Options{Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := tokens.Revoke(path, made.ID); err != nil {
 		t.Fatal(err)
 	}
 	s.Reload()
 	if verified(t, s, secret) != nil {
-		t.Error("a token of an empty file is valid")
+		t.Error("the last token is valid after it was revoked")
+	}
+	for _, content := range []string{"", "\n", "# nobody\n"} {
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tokens.Open(tokens.Options{Path: path}); tapedeck.KindOf(err) != tapedeck.Invalid || !strings.Contains(err.Error(), "nobody could use the server") {
+			t.Errorf("%q: %v", content, err)
+		}
+	}
+}
+
+// TestQuotas: the quotas of the file count as it has them now, and stay through edits of the
+// tokens.
+func TestQuotas(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "auth.toml")
+	create(t, path, tokens.Token{Subject: "root", Role: access.Admin})
+	s, err := tokens.Open(tokens.Options{Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ada := quota.Key{Subject: "ada", Role: access.User}
+	if got := s.Quotas(ada); got != (quota.Limits{}) {
+		t.Errorf("without quotas: %+v", got)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, append([]byte("[quota]\nruns = 3\n[quota.subject.ada]\nstreams = 4\n\n"), b...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	made, _ := create(t, path, tokens.Token{Subject: "ada", Role: access.User})
+	if err := tokens.Revoke(path, made.ID); err != nil {
+		t.Fatal(err)
+	}
+	s.Reload()
+	if got := s.Quotas(ada); got != (quota.Limits{Runs: 3, Streams: 4}) {
+		t.Errorf("%+v", got)
 	}
 }
 
@@ -140,7 +197,9 @@ func TestParse(t *testing.T) {
 		entry("role = \"agent\"\n"): "needs a session and an invocation",
 		entry("role = \"user\"\n") + entry("role = \"user\"\n"):                       "twice",
 		"[[token]]\nid = \"a\"\nhash = \"md5:0\"\nsubject = \"x\"\nrole = \"user\"\n": "the hash of token a",
-		entry("role = \"admin\"\nsession = \"s\"\n"):                                  "neither the role admin",
+		"[quota]\nruns = -1\n":                       "runs is a number",
+		"[quota]\nwords = 1\n":                       `no setting "quota.words"`,
+		entry("role = \"admin\"\nsession = \"s\"\n"): "neither the role admin",
 	} {
 		if _, err := tokens.Parse([]byte(text)); tapedeck.KindOf(err) != tapedeck.Invalid || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)

@@ -20,6 +20,7 @@ and, if the agent cannot run here, the reason. Agents are configured in
 docs/agents/README.md.`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			e.reads = true
 			return e.with(c.Context(), func(conn *connection) error { return e.agents(c.Context(), conn) })
 		},
 	}

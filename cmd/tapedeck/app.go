@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -22,14 +23,15 @@ import (
 
 // appOptions are the options of an app.
 type appOptions struct {
-	dir          string            // data folder; ignored if ephemeral
-	lock         *sqlite.Lock      // of the data folder, if it is already taken
-	ephemeral    bool              // keep everything in memory
-	postgres     *postgres.Options // keep the sessions there; nil for the data folder
-	maxBody      int64             // largest body of a request, in bytes
-	maxEvents    int               // largest number of events in one append
-	maxConns     int               // largest number of connections; 0 for no limit
-	bodies       int64             // memory for request bodies, in bytes; 0 for the default
+	dir          string             // data folder; ignored if ephemeral
+	lock         *sqlite.Lock       // of the data folder, if it is already taken
+	key          []byte             // with which new sessions are encrypted; nil for none
+	ephemeral    bool               // keep everything in memory
+	postgres     []postgres.Options // keep the sessions there; nil for the data folder
+	maxBody      int64              // largest body of a request, in bytes
+	maxEvents    int                // largest number of events in one append
+	maxConns     int                // largest number of connections; 0 for no limit
+	bodies       int64              // memory for request bodies, in bytes; 0 for the default
 	longPoll     time.Duration
 	lease        time.Duration
 	runTimeout   time.Duration // see engine.Options
@@ -49,6 +51,11 @@ type appOptions struct {
 	config       agentconfig.Config // of agents
 	demo         bool               // add the agents of the demo
 	logger       *slog.Logger
+	reads        bool   // the process only reads and ends at once, so it leaves runs open and serves other commands late
+	retains      bool   // delete what the configuration says
+	auditActor   string // see deck.Options
+	noMetrics    bool   // likewise
+	traces       bool   // send spans to the collector that the environment names
 }
 
 // timeLimit converts a time limit of a user, for whom 0 is no limit, to the options of a
@@ -62,20 +69,44 @@ func timeLimit(d time.Duration) time.Duration {
 
 // An app is a deck with the configured agents and their working folders.
 type app struct {
-	*deck.Deck
-	options appOptions
-	server  *deck.Server
-	folders *folders
+	*deck.Deck // nil if another server owns the database
+	options    appOptions
+	service    service
+	folders    *folders
+
+	stopTraces func()
 }
+
+// A service answers requests: a deck, or one of several servers of a database.
+type service interface {
+	Serve(net.Listener) error
+	Close(context.Context) error
+	Instance() string
+	Lost() <-chan error
+	Metrics() http.Handler
+	Followers() int
+}
+
+// A standalone service is a deck with its server.
+type standalone struct {
+	*deck.Deck
+	*deck.Server
+}
+
+// Close implements [service].
+func (s standalone) Close(ctx context.Context) error { return s.Server.Close(ctx) }
 
 // openApp opens a data folder, or a store in memory.
 func openApp(ctx context.Context, o appOptions) (_ *app, err error) {
 	if o.logger == nil {
 		o.logger = slog.New(slog.DiscardHandler)
 	}
-	a := &app{options: o, folders: &folders{}}
+	a := &app{options: o, folders: &folders{}, stopTraces: func() {}}
 	if !o.ephemeral {
 		a.folders.data = workPlace(o.dir)
+	}
+	if o.access != nil {
+		o.config.ScriptLimits = scriptLimits
 	}
 	agents, err := buildAgents(&o.config, a.folders, o.demo)
 	if err != nil {
@@ -95,67 +126,135 @@ func openApp(ctx context.Context, o appOptions) (_ *app, err error) {
 	if err := o.checkPlace(); err != nil {
 		return nil, err
 	}
-	a.Deck, err = deck.Open(ctx, o.dir, deck.Options{
-		Agents: agents, InMemory: o.ephemeral, Postgres: o.postgres, Lock: o.lock, Discard: a.folders.discard,
+	d := o.deckOptions(agents, a.folders)
+	if o.traces {
+		if a.stopTraces, err = openTraces(ctx, &d); err != nil {
+			return nil, err
+		}
+		defer func() {
+			if err != nil {
+				a.stopTraces()
+			}
+		}()
+	}
+	if err := a.open(ctx, d); err != nil {
+		return nil, err
+	}
+	if err := o.markPlace(); err != nil {
+		return nil, errors.Join(err, a.service.Close(ctx))
+	}
+	a.folders.sweep(o.logger) // after open, because now no other process uses the folder
+	return a, nil
+}
+
+// open opens the deck, or joins the servers of the database.
+func (a *app) open(ctx context.Context, o deck.Options) error {
+	if o.Postgres != nil {
+		m, err := deck.Join(ctx, a.options.dir, o, nil)
+		if err != nil {
+			return err
+		}
+		a.Deck, a.service = m.Deck(), m
+		return nil
+	}
+	d, err := deck.Open(ctx, a.options.dir, o)
+	if err != nil {
+		return err
+	}
+	a.Deck, a.service = d, standalone{d, d.NewServer()}
+	return nil
+}
+
+// deckOptions returns the options of the deck.
+func (o *appOptions) deckOptions(agents []deck.Agent, f *folders) deck.Options {
+	var keep deck.Retention
+	if o.retains {
+		keep = o.config.Retention()
+	}
+	first, more := o.databases()
+	return deck.Options{
+		Retention: keep, Agents: agents, Budgets: o.config.Budgets(), InMemory: o.ephemeral, Postgres: first, MorePostgres: more, Lock: o.lock, EncryptionKey: o.key, Discard: f.discard,
 		MaxBody: o.maxBody, MaxEvents: o.maxEvents, MaxConnections: o.maxConns, BodyBudget: o.bodies,
 		LongPoll: o.longPoll, Lease: o.lease, RunTimeout: o.runTimeout, IdleTimeout: o.idleTimeout, KillAfter: o.killAfter,
 		NoSubscriptions: !o.subscribers, PublicURL: o.publicURL, AllowWebhooks: o.webhookAllow, RotateWebhookKey: o.rotateKey,
 		A2ATasks: o.a2aTasks, AllowOrigins: o.allowOrigins, AnyHost: o.anyHost, AllowHosts: o.allowHosts, Access: o.access,
-		MCPWrite: o.mcpWrite, MCPOwnSession: o.mcpOwn, Version: version(), Logger: o.logger,
-	})
-	if err != nil {
-		return nil, err
+		LeaveRuns: o.reads, MCPWrite: o.mcpWrite, MCPOwnSession: o.mcpOwn, Version: version(), Logger: o.logger, NoMetrics: o.noMetrics, AuditActor: o.auditActor,
 	}
-	if err := o.markPlace(); err != nil {
-		return nil, errors.Join(err, a.Close(ctx))
-	}
-	a.folders.sweep(o.logger) // after Open, because now no other process uses the folder
-	a.server = a.NewServer()
-	return a, nil
 }
 
 // close stops the runs, ends the streams and closes the deck.
 func (a *app) close() error {
-	return errors.Join(a.server.Close(context.Background()), a.folders.remove())
+	err := errors.Join(a.service.Close(context.Background()), a.folders.remove())
+	a.stopTraces()
+	return err
 }
 
 // A holder serves a data folder over HTTP and announces the address to other
-// processes.
+// processes. A command that only reads announces it after [readTime].
 type holder struct {
 	app            *app
 	url            string
-	note           string             // path of server.json; "" if there is none
+	note           string             // path of server.json; "" before it is announced
 	stopAnnouncing context.CancelFunc // ends the attempts to write the note
 	done           chan error         // the result of serving
 	writes         sync.WaitGroup     // of the note
 }
 
-// hold starts to serve an app at an address.
-func hold(a *app, addr string) (*holder, error) {
+func listen(addr string) (net.Listener, error) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(context.Background(), "tcp", addr)
 	if err != nil {
 		return nil, tapedeck.Errorf(tapedeck.Unavailable, "cannot listen on %s: %w", addr, err).
 			WithHint("another program may be using the port; choose one with --listen 127.0.0.1:PORT")
 	}
+	return l, nil
+}
+
+// hold starts to serve an app to other processes of this machine, at a free port.
+func hold(a *app) (*holder, error) {
+	l, err := listen("127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	return holdAt(a, l), nil
+}
+
+// holdAt serves an app at a listener. The holder closes the listener at the end.
+func holdAt(a *app, l net.Listener) *holder {
 	ctx, cancel := context.WithCancel(context.Background())
 	h := &holder{app: a, url: "http://" + l.Addr().String(), stopAnnouncing: cancel, done: make(chan error, 1)}
-	if !a.options.ephemeral {
-		h.note = notePath(a.options.dir)
-		_ = a.options.lock.Announce(h.url, a.Instance()) // the note has the same
-		h.announce(ctx, note{URL: h.url, PID: os.Getpid(), Instance: a.Instance()})
+	switch {
+	case a.options.ephemeral:
+	case a.options.reads:
+		h.writes.Go(func() {
+			select {
+			case <-ctx.Done():
+			case <-time.After(readTime):
+				h.announce(ctx)
+			}
+		})
+	default:
+		h.announce(ctx)
 	}
-	go func() { h.done <- a.server.Serve(l) }()
-	return h, nil
+	go func() { h.done <- a.service.Serve(l) }()
+	return h
 }
 
 // announceEvery is the time between two attempts to write a note.
 const announceEvery = time.Second
 
-// announce writes the note. If that fails, as on a full disk, the server works
-// nevertheless and tries again. Meanwhile other commands find the server through the
-// lock file, which has space for the address.
-func (h *holder) announce(ctx context.Context, n note) {
+// readTime is how long a command that only reads holds the data folder before it serves
+// other commands. Those commands wait longer than that, for [settleTime]. Otherwise one of
+// them could start a run in a process that is about to end.
+const readTime = time.Second
+
+// announce writes the lock file and the note. If that fails, as on a full disk, the
+// server works nevertheless and tries again. Meanwhile other commands find the server
+// through the lock file, which has space for the address.
+func (h *holder) announce(ctx context.Context) {
+	n := note{URL: h.url, PID: os.Getpid(), Instance: h.app.service.Instance()}
+	_ = h.app.options.lock.Announce(n.URL, n.Instance) // the note has the same
+	h.note = notePath(h.app.options.dir)
 	err := writeNote(h.note, n)
 	if err == nil {
 		return

@@ -42,3 +42,10 @@ func oneSession(c *cobra.Command, args []string) error {
 	}
 	return nil
 }
+
+func oneFolder(c *cobra.Command, args []string) error {
+	if len(args) != 1 || strings.TrimSpace(args[0]) == "" {
+		return usageError("%s takes one folder; see: %s --help", c.CommandPath(), c.CommandPath())
+	}
+	return nil
+}

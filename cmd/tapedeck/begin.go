@@ -23,6 +23,8 @@ type runFlags struct {
 	instance  string // points count the context of this instance
 
 	to, from point
+
+	budget budgetFlags
 }
 
 func (f *runFlags) register(c *cobra.Command) {
@@ -36,6 +38,7 @@ func (f *runFlags) register(c *cobra.Command) {
 	fl.StringVar(&f.fromPoint, "from-point", "", pointUsage("with --overwrite, the last event to keep", "default: revert nothing"))
 	fl.StringVar(&f.instance, "instance", "", instanceUsage)
 	fl.StringVar(&f.task.Thread, "thread", "", "run in this thread of the session (default main)")
+	f.budget.register(fl)
 	fl.StringVar(&f.task.Title, "title", "", "title of a new session (default: from the task)")
 }
 
@@ -58,6 +61,9 @@ func (f *runFlags) check(c *cobra.Command, args []string) (err error) {
 		}
 	}
 	if err := f.checkSessions(); err != nil {
+		return err
+	}
+	if f.task.Budget, err = f.budget.budget(); err != nil {
 		return err
 	}
 	if f.to, err = readPoint(c, "to-point", f.toPoint, f.instance); err != nil {
@@ -89,7 +95,7 @@ func (e *env) begin(ctx context.Context, c *connection, f *runFlags) (api.Starte
 	t := f.task
 	switch {
 	case f.resume != "" && t.Text == "":
-		return c.Resume(ctx, api.Resume{Session: f.resume, Thread: t.Thread, Config: t.Config})
+		return c.Resume(ctx, api.Resume{Session: f.resume, Thread: t.Thread, Config: t.Config, Budget: t.Budget})
 	case f.resume != "":
 		t.Session = f.resume
 	case f.copy != "":

@@ -39,10 +39,29 @@ func (e *env) readConfig() (agentconfig.Config, error) {
 	if err != nil {
 		return agentconfig.Config{}, &exitError{exitUsage, err}
 	}
+	if c.Secrets, err = secrets(e.folder(), path); err != nil {
+		return agentconfig.Config{}, err
+	}
 	if path == agentconfig.FileName && e.config == "" && e.startsAgents {
 		e.notice("using the agents of ./%s, which may run any program; choose another file with --config", agentconfig.FileName)
 	}
 	return c, nil
+}
+
+// secrets returns what confined agents may not see, in absolute paths: the data folder and
+// some files. An agent that could write the configuration could end its own confinement.
+func secrets(data string, files ...string) (s agentconfig.Secrets, err error) {
+	if data, err = filepath.Abs(data); err != nil {
+		return s, err
+	}
+	s.Hidden, s.Work = []string{data}, filepath.Join(workPlace(data), workName)
+	for _, file := range files {
+		if file, err = filepath.Abs(file); err != nil {
+			return s, err
+		}
+		s.Hidden = append(s.Hidden, file)
+	}
+	return s, nil
 }
 
 // buildAgents returns the agents of a configuration. If it has none, or for the
@@ -52,7 +71,7 @@ func buildAgents(c *agentconfig.Config, folders *folders, demo bool) ([]deck.Age
 	if err != nil || len(out) > 0 && !demo {
 		return out, err
 	}
-	ours := scriptAgents()
+	ours := scriptAgents(c.ScriptLimits)
 	if demo {
 		ours = append(ours, tinker(folders), triage(folders))
 	}

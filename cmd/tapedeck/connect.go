@@ -89,7 +89,7 @@ func (e *env) awaitOtherRuns(c *connection) {
 		return
 	}
 	if ctx.Err() == nil {
-		e.notice("waiting for a run that another command started (Ctrl-C to end it)")
+		e.notice("waiting for a run in this process (Ctrl-C interrupts it; a workflow continues when a server starts)")
 	}
 	_ = local.app.AwaitIdle(ctx) // an error means that the user does not want to wait
 }
@@ -173,7 +173,12 @@ func (e *env) tryFolder(ctx context.Context) (*connection, error) {
 	lock, err := sqlite.TakeLock(e.folder())
 	switch {
 	case err == nil:
-		return e.serveHere(ctx, appOptions{dir: e.folder(), lock: lock})
+		key, err := e.encryptionKey(ctx)
+		if err != nil {
+			lock.Release()
+			return nil, err
+		}
+		return e.serveHere(ctx, appOptions{dir: e.folder(), lock: lock, key: key, reads: e.reads, auditActor: localActor()})
 	case tapedeck.KindOf(err) == tapedeck.Conflict:
 		return e.connectHolder(ctx, err)
 	}
@@ -189,11 +194,11 @@ func (e *env) serveHere(ctx context.Context, o appOptions) (*connection, error) 
 		}
 		return nil, err
 	}
-	h, err := hold(a, "127.0.0.1:0")
+	h, err := hold(a)
 	if err != nil {
 		return nil, errors.Join(err, a.close())
 	}
-	c, err := client.NewFor(h.url, a.Instance())
+	c, err := client.NewFor(h.url, a.service.Instance())
 	if err != nil {
 		return nil, errors.Join(err, h.stop())
 	}
@@ -299,4 +304,10 @@ func (e *env) withExisting(ctx context.Context, f func(*connection) error) error
 		return err
 	}
 	return e.with(ctx, f)
+}
+
+// reading is like withExisting, for commands that only read and end at once.
+func (e *env) reading(ctx context.Context, f func(*connection) error) error {
+	e.reads = true
+	return e.withExisting(ctx, f)
 }

@@ -20,7 +20,7 @@ func TestDemoProtocols(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := hold(a, "127.0.0.1:0")
+	h, err := hold(a)
 	if err != nil {
 		t.Fatal(errors.Join(err, a.close()))
 	}

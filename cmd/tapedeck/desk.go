@@ -135,8 +135,10 @@ func (d *desk) prompt(in *os.File, again bool) {
 	q := &d.pending[0]
 	if again {
 		fmt.Fprintln(d.stderr)
+		mark := "?"
 		for _, l := range transcript.QuestionLines(&q.Question) {
-			fmt.Fprintf(d.stderr, "  ? %s\n", l.Text)
+			fmt.Fprintf(d.stderr, "  %s %s\n", mark, l.Text)
+			mark = " "
 		}
 	}
 	if len(q.Options) == 1 && needsForm(&q.Question, q.Options[0].ID) {
@@ -146,7 +148,15 @@ func (d *desk) prompt(in *os.File, again bool) {
 		fmt.Fprintf(d.stderr, "  %s: ", fieldPrompt(&q.form.fields[0]))
 		return
 	}
-	fmt.Fprintf(d.stderr, "  choose 1 to %d, or y or n, and press Enter: ", len(q.Options))
+	fmt.Fprintf(d.stderr, "  %s, and press Enter: ", choices(q.Options))
+}
+
+// choices says what a user can type.
+func choices(options []tapedeck.PermissionOption) string {
+	if len(options) == 1 {
+		return "type 1 to answer " + nameOr(terminal.VisibleLine(options[0].Name), terminal.VisibleLine(options[0].ID))
+	}
+	return fmt.Sprintf("choose 1 to %d, or y or n", len(options))
 }
 
 // inputUsage returns the arguments that fill in a form.
@@ -246,7 +256,7 @@ func (d *desk) takeFirst(ctx context.Context, q asked, lines []byte) {
 	option, ok := typedOption(q.Options, string(line))
 	switch {
 	case !ok:
-		fmt.Fprintf(d.stderr, "  choose 1 to %d, or y or n: ", len(q.Options))
+		fmt.Fprintf(d.stderr, "  %s: ", choices(q.Options))
 	case needsForm(&q.Question, option):
 		q.form = newFilling(&q.Question, option)
 		d.show(q)

@@ -41,10 +41,7 @@ example with itself before a rewind.`,
 			if err != nil {
 				return err
 			}
-			if err := e.exists(); err != nil {
-				return err
-			}
-			return e.with(c.Context(), func(conn *connection) error {
+			return e.reading(c.Context(), func(conn *connection) error {
 				return e.diff(c.Context(), conn, a, b, atA, atB)
 			})
 		},

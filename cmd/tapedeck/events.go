@@ -71,7 +71,7 @@ func (c *connection) each(ctx context.Context, session string, before int64, o c
 				return err
 			}
 		}
-		o.From = p.Next
+		o.From, o.Gen = p.Next, p.Gen
 	}
 	return nil
 }

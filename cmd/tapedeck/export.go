@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"github.com/tapedeck/tapedeck"
@@ -27,6 +28,8 @@ var suffixes = map[string]string{
 type exportFlags struct {
 	api.ExportRequest
 	at        int64
+	start     int64
+	poster    int64
 	effective bool
 	file      string
 	force     bool
@@ -47,7 +50,7 @@ Formats:
   markdown    a transcript for people
   csv         one row per event
   html        one page that plays the session and loads nothing else; at most 50 MB
-              of events
+              of events. It opens at its end, or as --start, --poster and --theme say
   asciicast   a terminal of the session, for asciinema (see --terminal)
 
 Without --format, the name of the file decides; otherwise the format is markdown, or
@@ -62,35 +65,56 @@ it.`,
 		Example: `  tapedeck export ses_01J… -o session.md
   tapedeck export ses_01J… -o session.ndjson --redact-preset secrets
   tapedeck export ses_01J… -o session.html --redact-preset secrets
+  tapedeck export ses_01J… -o session.html --poster 40 --start 0 --theme dark
   tapedeck export ses_01J… --preview --redact-key internal_id --redact 'ACME-[0-9]+'
   tapedeck export ses_01J… --format asciicast | asciinema play -`,
 		Args: oneSession,
 		RunE: func(c *cobra.Command, args []string) error {
 			f.Session = args[0]
-			if f.at < 0 {
-				return usageError("--at takes an offset, from 0")
-			}
-			if c.Flags().Changed("at") {
-				f.At = &f.at
-			}
-			if f.effective {
-				f.View = api.ExportEffective
+			if err := f.read(c.Flags()); err != nil {
+				return err
 			}
 			return e.export(c.Context(), f)
 		},
 	}
-	flags := c.Flags()
+	f.add(c.Flags())
+	return c
+}
+
+// read sets the members of the request whose absence has a meaning.
+func (f *exportFlags) read(flags *pflag.FlagSet) error {
+	if f.at < 0 {
+		return usageError("--at takes an offset, from 0")
+	}
+	if flags.Changed("at") {
+		f.At = &f.at
+	}
+	if flags.Changed("start") {
+		f.Start = &f.start
+	}
+	if flags.Changed("poster") {
+		f.Poster = &f.poster
+	}
+	if f.effective {
+		f.View = api.ExportEffective
+	}
+	return nil
+}
+
+func (f *exportFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.Format, "format", "", "ndjson, json, markdown, csv, html or asciicast")
 	flags.StringVarP(&f.file, "output", "o", "", "write to this file (default: standard output)")
 	flags.BoolVar(&f.force, "force", false, "overwrite an existing file")
 	flags.Int64Var(&f.at, "at", 0, "only the events before this offset (default: all)")
 	flags.BoolVar(&f.effective, "effective", false, "only active events, without reverted ones")
+	flags.Int64Var(&f.start, "start", 0, "html: begin to play before this offset")
+	flags.Int64Var(&f.poster, "poster", 0, "html: until it is played, show the moment before this offset, with a large button")
+	flags.StringVar((*string)(&f.Theme), "theme", "", "html: light or dark (default: that of the reader)")
 	flags.StringVar(&f.Terminal, "terminal", "", "id of the terminal to export, for asciicast")
 	flags.StringArrayVar(&f.Redact.Keys, "redact-key", nil, "redact the values of members with this name (repeatable)")
 	flags.StringArrayVar(&f.Redact.Patterns, "redact", nil, "redact matches of this regular expression (repeatable)")
 	flags.StringArrayVar(&f.Redact.Presets, "redact-preset", nil, "redact with a rule set: secrets or pii (repeatable)")
 	flags.BoolVar(&f.preview, "preview", false, "only show what would be redacted")
-	return c
 }
 
 func (e *env) export(ctx context.Context, f exportFlags) error {
@@ -105,10 +129,7 @@ func (e *env) export(ctx context.Context, f exportFlags) error {
 	if f.Format == "" {
 		f.Format = "markdown"
 	}
-	if err := e.exists(); err != nil {
-		return err
-	}
-	return e.with(ctx, func(conn *connection) error {
+	return e.reading(ctx, func(conn *connection) error {
 		if f.preview {
 			return e.previewExport(ctx, conn, f.ExportRequest)
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,7 +22,12 @@ type listFlags struct {
 	all      bool
 	tree     bool
 	density  bool
+	sort     string
+	reverse  bool
 }
+
+// listSorts are the values of --sort.
+var listSorts = []string{"created", "activity", "title", "tokens", "cost", "duration", "failures"}
 
 func newList(e *env) *cobra.Command {
 	var f listFlags
@@ -40,7 +46,7 @@ times of their own. --from and --to take a day (2026-01-31), a time
 			if err := f.check(time.Now()); err != nil {
 				return err
 			}
-			return e.withExisting(c.Context(), func(conn *connection) error { return e.list(c.Context(), conn, f) })
+			return e.reading(c.Context(), func(conn *connection) error { return e.list(c.Context(), conn, f) })
 		},
 	}
 	fl := c.Flags()
@@ -51,6 +57,8 @@ times of their own. --from and --to take a day (2026-01-31), a time
 	fl.StringVar(&f.from, "from", "", "only sessions created at this time or later")
 	fl.StringVar(&f.to, "to", "", "only sessions created before this time")
 	fl.StringVarP(&f.filter.Query, "query", "q", "", "only sessions whose title, id or text contains this")
+	fl.StringVar(&f.sort, "sort", "created", "order: created, activity, title, tokens, cost, duration or failures; the highest first, but title from A")
+	fl.BoolVar(&f.reverse, "reverse", false, "the other way round")
 	fl.IntVar(&f.filter.Limit, "limit", 50, "list at most this many")
 	fl.BoolVar(&f.all, "all", false, "list all sessions")
 	fl.BoolVar(&f.tree, "tree", false, "show forks below their parents")
@@ -61,6 +69,13 @@ times of their own. --from and --to take a day (2026-01-31), a time
 func (f *listFlags) check(now time.Time) (err error) {
 	if f.filter.Limit < 1 || f.filter.Limit > 1000 {
 		return usageError("--limit takes a number from 1 to 1000")
+	}
+	if !slices.Contains(listSorts, f.sort) {
+		return usageError("--sort takes created, activity, title, tokens, cost, duration or failures, not %q", f.sort)
+	}
+	f.filter.Ascending = (f.sort == "title") != f.reverse
+	if f.filter.Sort = f.sort; f.sort == "created" {
+		f.filter.Sort = ""
 	}
 	if f.filter.From, err = parseTime(f.from, now); err != nil {
 		return usageError("--from: %w", err)
@@ -142,7 +157,7 @@ func (l *listing) line(ctx context.Context, s *api.SessionRow, depth int) error 
 
 // lengthOf formats the length of a recording. It is "-" if the events have no times of
 // their own.
-func lengthOf(s *api.SessionSummary) string {
+func lengthOf(s *view.SessionSummary) string {
 	switch {
 	case s == nil || s.Axis == view.AxisEvents && s.RecordingMS == 0:
 		return "-"

@@ -58,7 +58,7 @@ func TestLengthOf(t *testing.T) {
 		if ms < 1000 {
 			axis = view.AxisEvents
 		}
-		if got := lengthOf(&api.SessionSummary{Axis: axis, RecordingMS: ms}); got != want {
+		if got := lengthOf(&view.SessionSummary{Axis: axis, RecordingMS: ms}); got != want {
 			t.Errorf("%d ms: %q, want %q", ms, got, want)
 		}
 	}

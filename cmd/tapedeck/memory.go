@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tapedeck/tapedeck/internal/bytesize"
 	"github.com/tapedeck/tapedeck/internal/intake"
 )
 
@@ -108,4 +109,9 @@ func connectionLimit(descriptors uint64) int {
 	}
 	n := int(descriptors)
 	return min(maxConnections, max(n-max(n/4, 64), 16))
+}
+
+// parseSize reads a number of bytes with an optional unit.
+func parseSize(s string) (int64, error) {
+	return bytesize.Parse(s)
 }

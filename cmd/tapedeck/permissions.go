@@ -24,7 +24,7 @@ tapedeck answer --help`,
 		Example: `  tapedeck permissions ses_01J…`,
 		Args:    oneSession,
 		RunE: func(c *cobra.Command, args []string) error {
-			return e.withExisting(c.Context(), func(conn *connection) error {
+			return e.reading(c.Context(), func(conn *connection) error {
 				all, err := conn.Permissions(c.Context(), args[0])
 				if err != nil {
 					return err

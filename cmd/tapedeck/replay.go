@@ -65,12 +65,9 @@ func (e *env) replay(ctx context.Context, session string, f replayFlags) error {
 		return &exitError{exitUsage, tapedeck.Errorf(tapedeck.Invalid, "replay needs a terminal").
 			WithHint("print the conversation with: tapedeck show %s", session)}
 	}
-	if err := e.exists(); err != nil {
-		return err
-	}
 	r := player.NewRecording(e.color(e.stdout), 100)
 	// Other commands can use the data folder while the recording plays.
-	if err := e.with(ctx, func(c *connection) error { return e.record(ctx, c, session, f, r) }); err != nil {
+	if err := e.reading(ctx, func(c *connection) error { return e.record(ctx, c, session, f, r) }); err != nil {
 		return err
 	}
 	return player.Play(ctx, in, out, r, player.Options{Speed: f.speed, SkipIdle: f.skipIdle, From: f.from})

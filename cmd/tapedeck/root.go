@@ -18,13 +18,15 @@ type env struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 
-	data    string // the data folder
-	config  string // path of the configuration file; "" for the default places
-	url     string // of a server to use instead of the folder
-	json    bool
-	noColor bool
+	data       string // the data folder
+	config     string // path of the configuration file; "" for the default places
+	url        string // of a server to use instead of the folder
+	json       bool
+	encryption string // where the encryption key is: a file, env:NAME or cmd:COMMAND
+	noColor    bool
 
 	startsAgents bool // the command starts agents
+	reads        bool // the command only reads and ends at once; see deck.Options.LeaveRuns
 
 	cancelledElsewhere bool // another command has cancelled the run of this one
 
@@ -79,6 +81,7 @@ whichever folder it uses.`,
 	f.StringVar(&e.data, "data", "", "data folder (default $TAPEDECK_DATA, otherwise "+defaultData()+")")
 	f.StringVar(&e.url, "url", "", "URL of a server to use instead of the data folder (default $TAPEDECK_URL)")
 	f.StringVar(&e.config, "config", "", "configuration file of the agents (default ./"+agentconfig.FileName+", otherwise the one in the data folder)")
+	f.StringVar(&e.encryption, "encryption-key", "", "key with which new sessions of the data folder are encrypted: a file, env:NAME or cmd:COMMAND (default $"+encryptionVariable+"); see tapedeck key")
 	f.BoolVar(&e.json, "json", false, "print JSON, one value per line")
 	f.BoolVar(&e.noColor, "no-color", false, "print without colour (also: set $NO_COLOR)")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
@@ -101,11 +104,12 @@ func addCommands(e *env, root *cobra.Command) {
 	}{
 		{"Run agents:", []*cobra.Command{newServe(e), newRun(e), newSay(e), newCancel(e), newResume(e), newInbox(e), newPermissions(e), newAnswer(e), newAgents(e), newWorkflow(e)}},
 		{"Read sessions:", []*cobra.Command{
-			newList(e), newShow(e), newTail(e), newReplay(e), newSearch(e), newTasks(e), newSummary(e), newContext(e), newBranches(e), newDiff(e), newMCP(e),
+			newList(e), newShow(e), newTail(e), newReplay(e), newSearch(e), newTasks(e), newSummary(e), newUsage(e), newContext(e), newBranches(e), newDiff(e), newMCP(e),
 		}},
 		{"Rewind and branch:", []*cobra.Command{newRewind(e), newUndo(e), newOverwrite(e), newClear(e), newFork(e), newCopy(e)}},
 		{"Manage sessions:", []*cobra.Command{
-			newCreate(e), newAppend(e), newImport(e), newExport(e), newRename(e), newClose(e), newDelete(e), newErase(e), newVerify(e), newToken(e),
+			newCreate(e), newAppend(e), newImport(e), newExport(e), newRename(e), newBudget(e), newClose(e), newDelete(e), newErase(e),
+			newVerify(e), newSalvage(e), newBackup(e), newRestore(e), newMigrate(e), newDoctor(e), newStats(e), newKey(e), newToken(e), newAudit(e), newRetention(e),
 		}},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})

@@ -36,6 +36,11 @@ session id goes to standard error.
              after the one at offset N (undo with: tapedeck undo). Without
              --from-point it is the same as --session
 
+A task "-" stands for standard input.
+
+--max-tokens, --max-usd, --max-turns and --max-time set what this run may use before
+it pauses and asks whether to continue.
+
 Ctrl-C cancels the run and keeps its partial answer; a second Ctrl-C exits at once.
 If this program ends in another way, such as by a signal or because its terminal
 closes, and a server holds the session, the run continues in the server.
@@ -49,6 +54,10 @@ Exit codes: 0 done, 1 failed, 2 bad usage, 130 cancelled, 129 ended by SIGHUP,
   tapedeck run "try it another way" --overwrite ses_01J… --from-point 41`,
 		Args: f.check,
 		RunE: func(c *cobra.Command, _ []string) error {
+			var err error
+			if f.task.Text, err = e.text(f.task.Text); err != nil {
+				return err
+			}
 			e.startsAgents = true
 			return e.with(context.WithoutCancel(c.Context()), func(conn *connection) error {
 				return e.run(c.Context(), conn, func(ctx context.Context) (api.Started, error) { return e.begin(ctx, conn, &f) })

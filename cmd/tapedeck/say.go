@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -38,6 +40,8 @@ now        it is refused
 If no agent is running, the message is run at once, and say prints what the agent
 does, like tapedeck run.
 
+A text "-" stands for standard input.
+
 --list lists the messages that wait, and the newest of the others. --withdraw withdraws
 one; --move puts one last, or with --before in front of another one.`,
 		Example: `  tapedeck say ses_01J… "and then the readme"
@@ -47,7 +51,11 @@ one; --move puts one last, or with --before in front of another one.`,
   tapedeck say ses_01J… --move inp_01J… --before inp_01K…`,
 		Args: sessionAnd(0, 1, "a session and a text, in quotes"),
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := f.check(args); err != nil {
+			err := f.check(args)
+			if err != nil {
+				return err
+			}
+			if f.task.Text, err = e.text(f.task.Text); err != nil {
 				return err
 			}
 			if err := e.exists(); err != nil {
@@ -80,6 +88,8 @@ func (f *sayFlags) check(args []string) error {
 	switch {
 	case n != 1:
 		return usageError("say takes either a text in quotes, --list, --withdraw or --move; see: tapedeck say --help")
+	case !slices.Contains(api.Whens, f.task.When):
+		return usageError("--when takes %s, not %q", strings.Join(api.Whens, ", "), f.task.When)
 	case f.before != "" && f.move == "":
 		return usageError("--before goes with --move")
 	case len(args) == 2:

@@ -44,7 +44,7 @@ before a query that begins with -.
 			if s.To, err = parseTime(to, time.Now()); err != nil {
 				return usageError("--to: %w", err)
 			}
-			return e.withExisting(c.Context(), func(conn *connection) error { return e.search(c.Context(), conn, s) })
+			return e.reading(c.Context(), func(conn *connection) error { return e.search(c.Context(), conn, s) })
 		},
 	}
 	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {

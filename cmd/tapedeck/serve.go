@@ -3,11 +3,10 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
+	"net"
 	"net/netip"
 	"os"
-	"strconv"
 	"strings"
 	"time"
 
@@ -47,6 +46,9 @@ type serveFlags struct {
 	mcpWrite     bool
 	mcpOwn       bool
 	verbose      bool
+	logFormat    string
+	metrics      string
+	noMetrics    bool
 	postgres     postgresFlags
 }
 
@@ -59,8 +61,10 @@ func newServe(e *env) *cobra.Command {
 Other commands on this folder go through the server.
 
 With --postgres, the sessions are in a PostgreSQL database, and the data folder has only
-keys and the folders of agents. One server at a time uses a database; with --standby
-another one waits and takes over.
+keys and the folders of agents. One server at a time owns a database. With --standby you
+can start several: each answers all requests, forwards them to the owner, and takes over
+when the owner ends. Give --postgres several times to spread the sessions over
+several databases: always all of them, in the same order.
 
 With --auth every request needs a token; tapedeck token makes them. Without it there is
 no access control, and the server listens on an address that other machines can reach
@@ -98,8 +102,11 @@ with HTTPS, and to those that --webhook-allow names.`,
 	fl.BoolVar(&f.rotateKey, "rotate-webhook-key", false, "sign webhooks with a new key from now on; receivers can check signatures of the old one for another day")
 	fl.BoolVar(&f.mcpWrite, "mcp-write", false, "allow MCP clients (/mcp) to run agents, cancel runs, rewind and fork; without it they only read")
 	fl.BoolVar(&f.mcpOwn, "mcp-own-session", false, "allow this also to an agent of kind llm in the session in which it runs itself; needs --mcp-write")
+	fl.BoolVar(&f.noMetrics, "no-metrics", false, "measure nothing: there are neither /metrics nor /debug/pprof nor stats")
 	f.postgres.declare(fl)
-	fl.BoolVar(&f.verbose, "verbose", false, "log debug messages")
+	fl.BoolVar(&f.verbose, "verbose", false, "log debug messages, and each request")
+	fl.StringVar(&f.logFormat, "log-format", "text", "how to write the log: text or json")
+	fl.StringVar(&f.metrics, "metrics", "", "address of a second listener that has only /metrics, and needs no token (default: /metrics of --listen alone, for admins)")
 	return c
 }
 
@@ -114,14 +121,31 @@ func (e *env) serve(ctx context.Context, f serveFlags) error {
 	if o.ephemeral {
 		e.notice(nothingKept)
 	}
+	var l net.Listener
+	if len(o.postgres) > 0 { // the address of a server is in its database
+		if l, err = listen(f.listen); err != nil {
+			return err
+		}
+		defer func() { _ = l.Close() }() // closed already, if the server was served
+		if err := f.postgres.setAddress(o.postgres, l.Addr()); err != nil {
+			return err
+		}
+	}
 	a, err := openApp(ctx, o)
 	if err != nil {
 		return err
 	}
-	h, err := hold(a, f.listen)
+	figures, err := serveMetrics(f.metrics, a.service.Metrics(), o.logger)
 	if err != nil {
 		return errors.Join(err, a.close())
 	}
+	defer figures.close()
+	if l == nil {
+		if l, err = listen(f.listen); err != nil {
+			return errors.Join(err, a.close())
+		}
+	}
+	h := holdAt(a, l)
 	live := ""
 	stopDemo := func() {}
 	if f.demo {
@@ -131,11 +155,11 @@ func (e *env) serve(ctx context.Context, f serveFlags) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	go trim(ctx, a.Followers)
-	e.printServing(h.url, &o, live)
+	go trim(ctx, a.service.Followers)
+	e.printServing(h.url, figures.url, &o, live)
 	select {
 	case err = <-h.done:
-	case err = <-a.Lost():
+	case err = <-a.service.Lost():
 		h.note = "" // another process may serve the folder now
 		stopDemo()
 		_ = h.stop() // err says that nothing can be stored any more
@@ -172,21 +196,30 @@ func (f *serveFlags) appOptions(ctx context.Context, e *env) (appOptions, error)
 	if err != nil {
 		return appOptions{}, err
 	}
+	var key []byte
+	if !ephemeral {
+		if key, err = e.encryptionKey(ctx); err != nil {
+			return appOptions{}, err
+		}
+	}
 	level := slog.LevelInfo
 	if f.verbose {
 		level = slog.LevelDebug
 	}
-	logger := slog.New(slog.NewTextHandler(e.stderr, &slog.HandlerOptions{Level: level}))
-	who, err := f.access(ctx, logger)
+	logger, err := newLogger(e.stderr, f.logFormat, level)
+	if err != nil {
+		return appOptions{}, err
+	}
+	who, err := f.access(ctx, &c, logger)
 	if err != nil {
 		return appOptions{}, err
 	}
 	return appOptions{
-		dir: e.folder(), ephemeral: ephemeral, postgres: pg, maxBody: size, maxEvents: f.maxEvents, longPoll: f.longPoll, lease: f.lease,
+		dir: e.folder(), key: key, ephemeral: ephemeral, postgres: pg, maxBody: size, maxEvents: f.maxEvents, longPoll: f.longPoll, lease: f.lease,
 		runTimeout: f.runTimeout, idleTimeout: timeLimit(f.idleTimeout), killAfter: f.killAfter, config: c, demo: f.demo,
-		subscribers: true, publicURL: f.publicURL, webhookAllow: f.webhookAllow, rotateKey: f.rotateKey,
+		subscribers: true, retains: true, publicURL: f.publicURL, webhookAllow: f.webhookAllow, rotateKey: f.rotateKey,
 		a2aTasks: a2a.Policy(f.a2aTasks), allowOrigins: f.allowOrigins, anyHost: !loopback && len(f.allowHosts) == 0, allowHosts: f.allowHosts, access: who,
-		mcpWrite: f.mcpWrite, mcpOwn: f.mcpOwn, logger: logger,
+		mcpWrite: f.mcpWrite, mcpOwn: f.mcpOwn, logger: logger, traces: true, noMetrics: f.noMetrics,
 	}, nil
 }
 
@@ -225,6 +258,12 @@ func (f *serveFlags) check() error {
 		if _, err := subscription.PublicURL(f.publicURL); err != nil {
 			return usageError("--public-url: %w", err)
 		}
+	}
+	if f.demo && f.postgres.standby {
+		return usageError("--demo and --standby cannot be used together: the demo has one server")
+	}
+	if f.metrics != "" && f.noMetrics {
+		return usageError("--metrics and --no-metrics cannot be used together")
 	}
 	if f.mcpOwn && !f.mcpWrite {
 		return usageError("--mcp-own-session needs --mcp-write")
@@ -283,9 +322,13 @@ func (p *prefixes) String() string {
 func (p *prefixes) Type() string { return "strings" }
 
 // printServing prints the address of the server and, for the demo, commands to try.
-func (e *env) printServing(url string, o *appOptions, live string) {
+func (e *env) printServing(url, figures string, o *appOptions, live string) {
 	if e.json {
-		_ = e.printJSON(map[string]any{"url": url, "pid": os.Getpid(), "live": live})
+		line := map[string]any{"url": url, "pid": os.Getpid(), "live": live}
+		if figures != "" {
+			line["metrics"] = figures
+		}
+		_ = e.printJSON(line)
 		return
 	}
 	p := e.pen()
@@ -293,10 +336,13 @@ func (e *env) printServing(url string, o *appOptions, live string) {
 	switch {
 	case o.ephemeral:
 		where = "memory"
-	case o.postgres != nil:
-		where, _ = o.postgres.Where() // it was valid
+	case len(o.postgres) > 0:
+		where, _ = whereOf(o.postgres) // they were valid
 	}
 	_ = p.Printf("Tapedeck %s serves %s at %s\n", version(), where, p.Paint(terminal.Bold, url))
+	if figures != "" {
+		_ = p.Printf("Metrics are at %s\n", figures)
+	}
 	if live == "" {
 		return
 	}
@@ -325,24 +371,4 @@ func (e *env) printServing(url string, o *appOptions, live string) {
 		return
 	}
 	_ = p.Printf("\nThen kill this server with kill -9 %d and start it again: tail continues where it stopped.\n", os.Getpid())
-}
-
-// parseSize reads a number of bytes with an optional unit.
-func parseSize(s string) (int64, error) {
-	units := []struct {
-		suffix string
-		factor int64
-	}{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"B", 1}}
-	num, factor := s, int64(1)
-	for _, u := range units {
-		if n, ok := strings.CutSuffix(s, u.suffix); ok {
-			num, factor = n, u.factor
-			break
-		}
-	}
-	n, err := strconv.ParseInt(strings.TrimSpace(num), 10, 64)
-	if err != nil || n <= 0 || n > (1<<40)/factor {
-		return 0, fmt.Errorf("%q is not a size such as 64MiB", s)
-	}
-	return n * factor, nil
 }

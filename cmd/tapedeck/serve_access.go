@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
@@ -12,6 +13,7 @@ import (
 	"github.com/tapedeck/tapedeck/access/jwt"
 	"github.com/tapedeck/tapedeck/access/tokens"
 	"github.com/tapedeck/tapedeck/client"
+	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/agentconfig"
 	"github.com/tapedeck/tapedeck/deck"
 )
 
@@ -39,7 +41,7 @@ func (f *serveFlags) checkListen() (loopback bool, err error) {
 }
 
 // access returns who may use the server, nil for everybody.
-func (f *serveFlags) access(ctx context.Context, log *slog.Logger) (*deck.Access, error) {
+func (f *serveFlags) access(ctx context.Context, c *agentconfig.Config, log *slog.Logger) (*deck.Access, error) {
 	if f.auth == "" {
 		return nil, nil
 	}
@@ -47,15 +49,42 @@ func (f *serveFlags) access(ctx context.Context, log *slog.Logger) (*deck.Access
 	if err != nil {
 		return nil, &exitError{exitUsage, err}
 	}
-	out := &deck.Access{Verifiers: []gate.Verifier{set}, Run: set.Run}
-	if c := set.JWT(); c != nil {
-		v, err := jwt.New(ctx, *c, log)
+	if err := f.hideFrom(c, set); err != nil {
+		return nil, err
+	}
+	out := &deck.Access{Verifiers: []gate.Verifier{set}, Run: set.Run, Quotas: set.Quotas, OIDC: set.OIDC()}
+	out.Changes = func(use func(deck.TokenChange)) {
+		set.Changes(func(t tokens.Token, removed bool) {
+			use(deck.TokenChange{ID: t.ID, Subject: t.Subject, Role: t.Role, Removed: removed})
+		})
+	}
+	if j := set.JWT(); j != nil {
+		v, err := jwt.New(ctx, *j, log)
 		if err != nil {
 			return nil, &exitError{exitUsage, err}
 		}
 		out.Verifiers = append(out.Verifiers, v)
 	}
 	return out, nil
+}
+
+// hideFrom hides the files of access control from confined agents.
+func (f *serveFlags) hideFrom(c *agentconfig.Config, set *tokens.Set) error {
+	files := []string{f.auth}
+	if j := set.JWT(); j != nil && j.SecretFile != "" {
+		files = append(files, j.SecretFile)
+	}
+	if o := set.OIDC(); o != nil && o.ClientSecretFile != "" {
+		files = append(files, o.ClientSecretFile)
+	}
+	for _, file := range files {
+		path, err := filepath.Abs(file)
+		if err != nil {
+			return err
+		}
+		c.Secrets.Hidden = append(c.Secrets.Hidden, path)
+	}
+	return nil
 }
 
 // hosts are the values of --allow-host.

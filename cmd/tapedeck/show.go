@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -41,7 +42,7 @@ its offset and invocation.`,
 			if e.json && w.all {
 				return usageError("a snapshot has active events only; print all events with: tapedeck tail %s --json --no-follow", w.session)
 			}
-			return e.withExisting(c.Context(), func(conn *connection) error {
+			return e.reading(c.Context(), func(conn *connection) error {
 				if err := conn.hasThread(c.Context(), w.session, w.thread); err != nil {
 					return err
 				}
@@ -114,7 +115,11 @@ func (e *env) showTranscript(ctx context.Context, c *connection, w *showing) err
 // the offset that is shown.
 func (c *connection) facts(ctx context.Context, s *tapedeck.Session, w *showing) (string, error) {
 	if w.at == s.Head {
-		return s.ID + " · " + string(s.Status), nil
+		facts := s.ID + " · " + string(s.Status)
+		if s.Budget != nil {
+			facts += " · " + spending(s, time.Now())
+		}
+		return facts, nil
 	}
 	then, err := c.Snapshot(ctx, s.ID, view.Query{At: new(w.at)})
 	return fmt.Sprintf("%s · %s · before offset %d", s.ID, then.Session.Status, w.at), err

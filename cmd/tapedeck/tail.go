@@ -49,11 +49,8 @@ func (e *env) tail(ctx context.Context, session string, f tailFlags) error {
 	case f.from > 0 && f.last >= 0:
 		return usageError("--from and --last cannot be used together")
 	}
-	if err := e.exists(); err != nil {
-		return err
-	}
 	t := &tailing{env: e, pen: e.pen(), session: session, flags: f}
-	if err := e.with(ctx, func(c *connection) error { return t.begin(ctx, c) }); err != nil || t.ended || f.noFollow {
+	if err := e.reading(ctx, func(c *connection) error { return t.begin(ctx, c) }); err != nil || t.ended || f.noFollow {
 		return err
 	}
 	// This process held the folder itself, so no other process could write. The

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -10,6 +12,7 @@ import (
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/access"
 	"github.com/tapedeck/tapedeck/access/tokens"
+	"github.com/tapedeck/tapedeck/audit"
 	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
 )
 
@@ -28,6 +31,9 @@ The roles are admin (everything), user (the sessions that it owns, and those tha
 shared with it), reader (reads everything) and agent (reads one session and writes one
 run of it). docs/security.md says more.
 
+Each change is recorded in the audit log of the data folder (--data, see tapedeck audit),
+if there is such a folder. A running server records what changes in its file, too.
+
 Commands send the token in $` + tokenVariable + ` to a server.`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
@@ -40,25 +46,26 @@ Commands send the token in $` + tokenVariable + ` to a server.`,
 func newTokenCreate(e *env, file *string) *cobra.Command {
 	var t tokens.Token
 	var role string
-	var expires time.Duration
+	var expires lifetime
 	c := &cobra.Command{
 		Use:   "create",
 		Short: "Make a token and print it, this once",
 		Example: `  tapedeck token create --subject admin --role admin
-  tapedeck token create --subject ada --role user --expires 720h
-  tapedeck token create --subject dashboard --role reader --label team=blue`,
+  tapedeck token create --subject ada --role user --expires 30d
+  tapedeck token create --subject dashboard --role reader --label team=blue
+  tapedeck token create --subject coder --role agent --session ses_1 --invocation inv_1`,
 		Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			if expires < 0 {
-				return usageError("--expires takes a duration from 0; 0 is never")
-			}
 			t.Role = access.Role(role)
 			if expires > 0 {
-				t.Expires = time.Now().Add(expires).UTC().Truncate(time.Second)
+				t.Expires = time.Now().Add(time.Duration(expires)).UTC().Truncate(time.Second)
 			}
 			made, secret, err := tokens.Create(*file, t)
 			if err != nil {
 				return err
+			}
+			if err := e.recordToken(audit.TokenCreate, made.ID, "of "+made.Subject+", role "+string(made.Role)); err != nil {
+				return errors.Join(err, tokens.Revoke(*file, made.ID)) // nobody has seen it
 			}
 			if e.json {
 				return e.printJSON(struct {
@@ -78,10 +85,38 @@ func newTokenCreate(e *env, file *string) *cobra.Command {
 	f.StringToStringVar(&t.Labels, "label", nil, "only sessions with these labels, such as team=blue")
 	f.StringVar(&t.Session, "session", "", "the only session; for an agent")
 	f.StringVar(&t.Invocation, "invocation", "", "the run that it writes; for an agent")
-	f.DurationVar(&expires, "expires", 0, "how long it is valid, such as 720h (default: for ever)")
+	f.Var(&expires, "expires", "how long it is valid, such as 12h or 30d (default: for ever)")
 	_ = c.MarkFlagRequired("subject") // the flag exists
 	return c
 }
+
+// A lifetime is a duration on the command line that may be in days.
+type lifetime time.Duration
+
+// Set implements [pflag.Value].
+//
+// [pflag.Value]: https://pkg.go.dev/github.com/spf13/pflag#Value
+func (l *lifetime) Set(s string) error {
+	d, err := time.ParseDuration(s)
+	if days, ok := strings.CutSuffix(s, "d"); ok {
+		var n int
+		n, err = strconv.Atoi(days)
+		if d = time.Duration(n) * 24 * time.Hour; n > maxDays {
+			err = strconv.ErrRange
+		}
+	}
+	if err != nil || d < 0 {
+		return fmt.Errorf("it is written as 90m, 12h or 30d, at most %dd; 0 is for ever", maxDays)
+	}
+	*l = lifetime(d)
+	return nil
+}
+
+// maxDays is the longest time in days: a hundred years.
+const maxDays = 36500
+
+func (l *lifetime) String() string { return time.Duration(*l).String() }
+func (l *lifetime) Type() string   { return "duration" }
 
 func newTokenList(e *env, file *string) *cobra.Command {
 	return &cobra.Command{
@@ -144,6 +179,9 @@ func newTokenRevoke(e *env, file *string) *cobra.Command {
 			}
 			if err := tokens.Revoke(*file, args[0]); err != nil {
 				return err
+			}
+			if err := e.recordToken(audit.TokenRevoke, args[0], ""); err != nil {
+				return tapedeck.Errorf(tapedeck.Unavailable, "%s was revoked, and that is not in the audit log: %w", args[0], err)
 			}
 			return e.printDone(map[string]string{"revoked": args[0]}, "revoked %s", terminal.Clean(args[0]))
 		},

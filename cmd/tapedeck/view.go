@@ -23,7 +23,7 @@ func viewCommand[T any](e *env, use, short, long string, fetch func(ctx context.
 			if err := checkAt(at); err != nil {
 				return err
 			}
-			return e.withExisting(c.Context(), func(conn *connection) error {
+			return e.reading(c.Context(), func(conn *connection) error {
 				v, err := fetch(c.Context(), conn, args[0], at)
 				if err != nil {
 					return err

@@ -61,7 +61,8 @@ func newWorkflowList(e *env) *cobra.Command {
 		Aliases: []string{"list"},
 		Short:   "List the stored workflows, or the versions of one",
 		Long: `Ls lists the stored workflows: name, digest of the current version, size, age and
-title. With a name it lists the versions of that workflow, the current one first.`,
+title. With a name it lists the versions of that workflow, the current one first. The beginning
+of a digest is enough for --version.`,
 		Example: `  tapedeck workflow ls
   tapedeck workflow ls triage`,
 		Args: func(c *cobra.Command, args []string) error {
@@ -71,12 +72,12 @@ title. With a name it lists the versions of that workflow, the current one first
 			return takes(1, "at most one name of a workflow")(c, args)
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			return e.withExisting(c.Context(), func(conn *connection) error {
+			return e.reading(c.Context(), func(conn *connection) error {
 				list, err := listWorkflows(c.Context(), conn, args)
 				if err != nil {
 					return err
 				}
-				return e.printWorkflows(list)
+				return e.printWorkflows(list, len(args) > 0)
 			})
 		},
 	}
@@ -90,9 +91,10 @@ func listWorkflows(ctx context.Context, c *connection, args []string) ([]api.Dia
 	return w.Versions, err
 }
 
-func (e *env) printWorkflows(list []api.DiagramVersion) error {
+// printWorkflows prints workflows, or the versions of one, of which the first is current.
+func (e *env) printWorkflows(list []api.DiagramVersion, versions bool) error {
 	pen := e.pen()
-	for _, w := range list {
+	for i, w := range list {
 		if e.json {
 			if err := e.printJSON(w); err != nil {
 				return err
@@ -100,6 +102,11 @@ func (e *env) printWorkflows(list []api.DiagramVersion) error {
 			continue
 		}
 		line := fmt.Sprintf("%-20s  %s  %8d  %s", w.Name, shortDigest(w.Digest), w.Size, w.Added.Local().Format("2006-01-02 15:04"))
+		if versions && i == 0 {
+			line += "  current"
+		} else if versions {
+			line += "         "
+		}
 		if err := pen.Printf("%s  %s\n", line, terminal.Brief(terminal.Visible(w.Title), max(20, pen.Width-len(line)-2))); err != nil {
 			return err
 		}
@@ -191,7 +198,7 @@ diagram does and what a run of it needs.`,
 		Example: `  tapedeck workflow get triage > triage.bpmn`,
 		Args:    takes(1, "the name of a workflow; list them with: tapedeck workflow ls"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return e.withExisting(c.Context(), func(conn *connection) error {
+			return e.reading(c.Context(), func(conn *connection) error {
 				d, err := conn.Workflow(c.Context(), args[0], version)
 				if err != nil {
 					return err
@@ -204,7 +211,7 @@ diagram does and what a run of it needs.`,
 			})
 		},
 	}
-	c.Flags().StringVar(&version, "version", "", "digest of a version (default: the current version)")
+	c.Flags().StringVar(&version, "version", "", "digest of a version, or its beginning (default: the current version)")
 	return c
 }
 

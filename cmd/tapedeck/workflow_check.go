@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
 	"github.com/tapedeck/tapedeck/runner/workflow/bpmn"
 )
@@ -22,8 +23,8 @@ func newWorkflowCheck(e *env) *cobra.Command {
 		Short: "Check whether a diagram can run",
 		Long: `Check reads diagrams in BPMN 2.0 and prints what cannot run (error) and what a run
 leaves out (warning), with file, line and element. It starts nothing and needs no
-server, so it does not know which agents exist; it prints those that a run needs. FILE -
-is the standard input. docs/workflows.md lists what is supported.
+server, so it does not know which agents exist; it prints the agents and the variables
+that a run needs. FILE - is the standard input. docs/workflows.md lists what is supported.
 
 The exit code is 0 if all diagrams can run, and 1 if one of them cannot.`,
 		Example: `  tapedeck workflow check triage.bpmn
@@ -60,16 +61,27 @@ The exit code is 0 if all diagrams can run, and 1 if one of them cannot.`,
 
 // A checkedDiagram is what check prints of a file with --json.
 type checkedDiagram struct {
-	File     string         `json:"file"`
-	OK       bool           `json:"ok"`
-	Process  string         `json:"process,omitempty"`
-	Name     string         `json:"name,omitempty"`
-	Elements int            `json:"elements"`
-	Agents   []string       `json:"agents"` // names that the diagram has
-	Types    []string       `json:"types"`  // types of work for which a run names an agent
-	Problems []bpmn.Problem `json:"problems"`
-	More     int            `json:"more_problems,omitempty"`
-	Warnings []bpmn.Problem `json:"warnings"`
+	File     string   `json:"file"`
+	OK       bool     `json:"ok"`
+	Process  string   `json:"process,omitempty"`
+	Name     string   `json:"name,omitempty"`
+	Elements int      `json:"elements"`
+	Agents   []string `json:"agents"` // names that the diagram has
+	Types    []string `json:"types"`  // types of work for which a run names an agent
+
+	Fields    []startField          `json:"fields"`    // variables for which the start asks
+	Variables []api.DiagramVariable `json:"variables"` // that a run or a message has to give beside the fields
+	Problems  []bpmn.Problem        `json:"problems"`
+	More      int                   `json:"more_problems,omitempty"`
+	Warnings  []bpmn.Problem        `json:"warnings"`
+}
+
+// A startField is a variable for which the start of a diagram asks.
+type startField struct {
+	Name     string `json:"name"`
+	Label    string `json:"label,omitempty"`
+	Type     string `json:"type"`
+	Required bool   `json:"required"` // it has no default, and a run without it is refused
 }
 
 // checkDiagram prints what is wrong with a file, and reports whether it can run.
@@ -87,8 +99,8 @@ func (e *env) checkDiagram(file, process string) (bool, error) {
 		in, name = f, file
 	}
 	defer func() { _ = in.Close() }()
-	result := checkedDiagram{File: name, Agents: []string{}, Types: []string{}, Problems: []bpmn.Problem{}, Warnings: []bpmn.Problem{}}
-	d, err := bpmn.Read(in, bpmn.Options{Process: process})
+	result := checkedDiagram{File: name, Agents: []string{}, Types: []string{}, Fields: []startField{}, Variables: []api.DiagramVariable{}, Problems: []bpmn.Problem{}, Warnings: []bpmn.Problem{}}
+	d, err := bpmn.Read(in, bpmn.Options{Process: process, Outside: true})
 	var bad *bpmn.Error
 	switch {
 	case errors.As(err, &bad):
@@ -107,6 +119,17 @@ func (e *env) checkDiagram(file, process string) (bool, error) {
 func (r *checkedDiagram) describe(d *bpmn.Definitions) {
 	r.OK, r.Process, r.Name = true, d.Main.ID, d.Main.Name
 	r.Warnings = append(r.Warnings, d.Warnings...)
+	for _, v := range d.Wanted() {
+		if v.Name != "task" { // every run has it
+			r.Variables = append(r.Variables, api.DiagramVariable(v))
+		}
+	}
+	if form := d.Main.Start.Form; form != nil {
+		for i := range form.Fields {
+			f := &form.Fields[i]
+			r.Fields = append(r.Fields, startField{f.ID, f.Label, string(f.Type), f.Required && f.Default == nil})
+		}
+	}
 	agents, types := map[string]bool{}, map[string]bool{}
 	for n := range d.Reached() {
 		r.Elements++
@@ -164,18 +187,54 @@ func (e *env) printChecked(r *checkedDiagram) error {
 	return e.printNeeded(r)
 }
 
-// printNeeded prints which agents a run needs.
+// printNeeded prints which agents and variables a run needs, which variables it can have,
+// and which ones a message may bring.
 func (e *env) printNeeded(r *checkedDiagram) error {
-	p := e.pen()
-	for _, a := range r.Agents {
-		if err := p.Printf("  agent %s\n", terminal.VisibleLine(a)); err != nil {
-			return err
+	var needs, can, brought []string
+	for _, f := range r.Fields {
+		text := fmt.Sprintf("the variable %s (%s), for which its start asks", f.Name, f.Type)
+		if f.Required {
+			needs = append(needs, text)
+		} else {
+			can = append(can, text)
 		}
 	}
+	for _, v := range r.Variables {
+		text := fmt.Sprintf("the variable %s, which no element sets (line %d: %s)", v.Name, v.Line, v.Element)
+		if v.FromMessage {
+			brought = append(brought, text)
+		} else {
+			needs = append(needs, text)
+		}
+	}
+	for _, a := range r.Agents {
+		needs = append(needs, "the agent "+a)
+	}
 	for _, t := range r.Types {
-		if err := p.Printf("  an agent for %s\n", terminal.VisibleLine(t)); err != nil {
+		needs = append(needs, "an agent for "+t)
+	}
+	for _, list := range []struct {
+		title string
+		lines []string
+	}{{"A run needs:", needs}, {"A run can have:", can}, {"A message may bring, or the run:", brought}} {
+		if err := e.printList(list.title, list.lines); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// printList prints lines under a title, nothing if there are no lines.
+func (e *env) printList(title string, lines []string) error {
+	if len(lines) == 0 {
+		return nil
+	}
+	p := e.pen()
+	err := p.Printf("%s\n", title)
+	for _, line := range lines {
+		if err == nil {
+			err = p.Printf("  %s\n", terminal.VisibleLine(line))
+		}
+	}
+	return err
 }

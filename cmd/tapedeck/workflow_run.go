@@ -64,7 +64,7 @@ Ctrl-C and the exit codes are those of tapedeck run.`,
 	fl.StringArrayVar(&f.vars, "var", nil, "variable, as NAME=VALUE; may be repeated. VALUE is of the type that the start asks for; otherwise it is JSON or a text")
 	fl.StringVar(&f.file, "vars", "", "file with a JSON object of variables")
 	fl.StringArrayVar(&f.agents, "agent", nil, "agent of a task, as TASK=AGENT; TASK is the id of the element or its job type; may be repeated")
-	fl.StringVar(&f.run.Version, "version", "", "digest of a version of a stored workflow (default: the current version)")
+	fl.StringVar(&f.run.Version, "version", "", "digest of a version of a stored workflow, or its beginning (default: the current version)")
 	fl.StringVar(&f.run.Process, "process", "", "id of the process to run, if the diagram has several")
 	fl.StringVar(&f.run.Session, "session", "", "run in this session (default: a new one)")
 	fl.StringVar(&f.run.Thread, "thread", "", "run in this thread of the session (default main)")

@@ -31,7 +31,7 @@ before the event at that offset.`,
 			if at < 0 && c.Flags().Changed("at") {
 				return usageError("--at takes an offset, from 0")
 			}
-			return e.withExisting(c.Context(), func(conn *connection) error {
+			return e.reading(c.Context(), func(conn *connection) error {
 				s, err := conn.SessionWorkflow(c.Context(), args[0], thread, at)
 				switch {
 				case err != nil:

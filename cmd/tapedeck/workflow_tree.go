@@ -198,10 +198,12 @@ func (t *elementTree) question(e *tapedeck.Event) error {
 	if !e.Unpack(&q) { // the log has questions of other versions, too
 		return nil
 	}
+	mark := "?"
 	for _, l := range transcript.QuestionLines(&q) {
-		if err := t.pen.Printf("  ? %s\n", l.Text); err != nil {
+		if err := t.pen.Printf("  %s %s\n", mark, l.Text); err != nil {
 			return err
 		}
+		mark = " "
 	}
 	return nil
 }

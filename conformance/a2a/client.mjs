@@ -118,7 +118,7 @@ function recorder() {
         transform(chunk, to) {
           const lines = (rest + text.decode(chunk, { stream: true })).split("\n")
           rest = lines.pop()
-          for (const l of lines) if (l.startsWith("id: ")) r.ids.push(Number(l.slice(4)))
+          for (const l of lines) if (l.startsWith("id: ")) r.ids.push(l.slice(4))
           to.enqueue(chunk)
         },
       })

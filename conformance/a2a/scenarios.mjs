@@ -82,7 +82,7 @@ const common = {
     const t = fold(events), now = await c.get(events[0].id)
     assert.equal(t.text, "You said hello")
     assert.deepEqual(t.history, now.history)
-    assert.ok(events.every((e, i) => Number.isInteger(e.offset) && (i === 0 || e.offset > events[i - 1].offset)), "the ids do not grow")
+    assert.ok(events.every((e, i) => /^\d+@\d+$/.test(e.offset) && (i === 0 || parseInt(e.offset) > parseInt(events[i - 1].offset))), "the ids do not grow")
   },
   "a message that is sent twice is one task": async (c) => {
     const o = { id: randomUUID(), context: `ctx-${randomUUID()}`, metadata: QUICK }

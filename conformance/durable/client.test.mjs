@@ -48,7 +48,7 @@ describe("a stream of 500 messages by an idempotent producer", () => {
     })
     expect(inOrder(sse.items)).toBe(true)
     expect(inOrder(longPoll.items)).toBe(true)
-    expect(sse.response.offset).toBe(position(500))
+    expect(sse.response.offset.slice(0, 33)).toBe(position(500)) // the incarnation follows
   })
 
   test("folds into the state that was written", () => {

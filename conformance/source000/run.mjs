@@ -30,14 +30,19 @@ await main("source 000 (replay for a workflow)", (binary, play) => withServer(bi
     /** Starts a workflow of the server in the session of a socket. */
     workflow: (socket, how) => post("/workflows/run", { session: sessionOf(socket), ...how }),
     workflowOf: async (socket) => (await get(`/sessions/${sessionOf(socket)}/workflow`)).workflow,
-    /** Answers the question of a user task, when there is one. */
-    async decide(socket, elementId, input) {
+    /** Waits until a user task asks its question, and returns it. */
+    async waits(socket, elementId) {
       for (;;) {
         const { activations } = await world.workflowOf(socket)
         const wait = activations.flatMap((a) => a.waits ?? []).find((w) => w.element === elementId && w.permission)
-        if (wait) return post(`/sessions/${sessionOf(socket)}/permissions/${wait.permission}`, { option: "submit", input })
+        if (wait) return wait
         await new Promise((later) => setTimeout(later, 50))
       }
+    },
+    /** Answers the question of a user task, when there is one. */
+    async decide(socket, elementId, input) {
+      const { permission } = await world.waits(socket, elementId)
+      return post(`/sessions/${sessionOf(socket)}/permissions/${permission}`, { option: "submit", input })
     },
   }
   await play("", scenarios, (scenario) => scenario(world))

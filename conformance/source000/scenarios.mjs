@@ -226,9 +226,11 @@ export const scenarios = {
     }
     assert.ok(!page.heard.some((m) => m.elementId === "element_4"), "the person has not decided")
 
-    await world.restart() // while the workflow waits for the person
+    await world.waits(url, "element_3") // a task whose run has not ended would run again after the restart
+    await world.restart()
     await page.socket.closed
     const refreshed = new Page(url)
+    await refreshed.socket.open // before the decision: it must see the text of the last task from its start
     await world.decide(url, "element_3", { decision: "Patch" })
     await refreshed.until(() => complete(refreshed, "element_4"))
     assert.equal(refreshed.panel("element_4").messages[0].content, "Patch it")

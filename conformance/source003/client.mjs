@@ -23,7 +23,8 @@ export function connectSSE(baseUrl, sessionId, token, onEvent, onError, onReconn
       const event = JSON.parse(message.data)
       attempt = 0
       last = event.sequence
-      if (message.lastEventId !== String(event.sequence)) onError(new Error(`id ${message.lastEventId} of event ${event.sequence}`))
+      if (message.lastEventId.split("@")[0] !== String(event.sequence)) // the incarnation of the session follows
+        onError(new Error(`id ${message.lastEventId} of event ${event.sequence}`))
       if (TERMINAL.includes(event.type)) close()
       onEvent(event)
     }

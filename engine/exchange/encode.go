@@ -34,6 +34,7 @@ type Source struct {
 	Terminal  string         // of Asciicast; "" for the only one
 	Redactor  *Redactor      // nil for none
 	Player    Player         // of HTML
+	Look      Look           // of HTML
 	Now       time.Time      // the time of the export, which HTML shows
 
 	redacted bool // the redactor has left something out

@@ -31,6 +31,7 @@ const (
 // A tape has the members of a recording besides its events.
 type tape struct {
 	header
+	Look
 	ExportedAt view.Time    `json:"exported_at"`
 	From       int64        `json:"from"` // the first exported offset in the session; in the file, offsets begin at 0
 	To         int64        `json:"to"`
@@ -41,9 +42,20 @@ type tape struct {
 
 // recorded yields the events of a recording. A player needs offsets without gaps,
 // and runs that end. So active events are put in order as an import would do it.
-func (s *Source) recorded() iter.Seq2[tapedeck.Event, error] {
+// passed learns which offset each event gets; nil if nobody asks.
+func (s *Source) recorded(passed func(offset, next int64)) iter.Seq2[tapedeck.Event, error] {
+	if passed == nil {
+		passed = func(int64, int64) {}
+	}
 	if !s.Effective {
-		return s.all()
+		return func(yield func(tapedeck.Event, error) bool) {
+			for e, err := range s.all() {
+				passed(e.Offset, e.Offset)
+				if !yield(e, err) {
+					return
+				}
+			}
+		}
 	}
 	return func(yield func(tapedeck.Event, error) bool) {
 		var next int64
@@ -58,6 +70,7 @@ func (s *Source) recorded() iter.Seq2[tapedeck.Event, error] {
 		}}
 		for e, err := range s.all() {
 			if err == nil {
+				passed(e.Offset, next)
 				err = order.accept(e)
 			}
 			if stopped {
@@ -83,7 +96,7 @@ func checkRecording(src *Source) error {
 		src.limit = maxRecording
 	}
 	size := 0
-	for e, err := range src.recorded() {
+	for e, err := range src.recorded(nil) {
 		if err != nil {
 			return err
 		}
@@ -109,7 +122,8 @@ func writeHTML(w *output, src *Source) error {
 	}
 	sum := view.NewSummaryFold(own)
 	p := packer{w: w}
-	for e, err := range src.recorded() {
+	numbers := renumbering{wanted: src.Look}
+	for e, err := range src.recorded(numbers.pass) {
 		if err != nil {
 			return err
 		}
@@ -122,6 +136,7 @@ func writeHTML(w *output, src *Source) error {
 	}
 	p.end()
 	about.Summary = sum.Summary()
+	about.Look = numbers.end(about.Session.Head)
 	b, err := marshal(about)
 	if err != nil {
 		return err

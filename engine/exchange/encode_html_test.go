@@ -157,6 +157,33 @@ func TestRecordingOfActiveEvents(t *testing.T) {
 	}
 }
 
+// TestRecordingOpensAsAsked: a recording of active events has other offsets, and so have
+// its start and its poster.
+func TestRecordingOpensAsAsked(t *testing.T) {
+	events := log(`session.created {"title":"A"}`, `acme.note {"n":1}`, `acme.note {"n":2}`, `session.rewound {"marker":"m","toOffset":2}`, `acme.note {"n":3}`)
+	for _, tt := range []struct {
+		effective             bool
+		start, poster         int64
+		wantStart, wantPoster int64
+	}{
+		{false, 0, 5, 0, 5},
+		{false, 2, 3, 2, 3},
+		{true, 0, 1, 0, 1},
+		{true, 4, 5, 2, 3}, // offsets 2 and 3 are not in the file
+		{true, 2, 3, 2, 2}, // a reverted moment: the next active one
+	} {
+		src := source(events)
+		src.Effective, src.Look = tt.effective, Look{Start: &tt.start, Poster: &tt.poster, Theme: "dark"}
+		got := aboutIn(t, export(t, HTML, src)).Look
+		if got.Start == nil || *got.Start != tt.wantStart || got.Poster == nil || *got.Poster != tt.wantPoster || got.Theme != "dark" {
+			t.Errorf("%+v: %+v", tt, got)
+		}
+	}
+	if about := packedIn(export(t, HTML, source(events)), "about")[0]; strings.Contains(about, "poster") || strings.Contains(about, "theme") {
+		t.Errorf("nothing was asked for: %s", about)
+	}
+}
+
 // TestRecordingIsRedacted in all its parts: the summary and the index are made
 // from the redacted events.
 func TestRecordingIsRedacted(t *testing.T) {

@@ -26,7 +26,7 @@ func (l *Library) Check(ctx context.Context, c api.CheckWorkflow) (api.Diagram, 
 // A source says which diagram a request means, and which of its processes.
 type source struct{ text, name, version, process string }
 
-// source returns the diagram of a request.
+// source returns the diagram of a request, and its text with the diagrams that it calls.
 func (l *Library) source(ctx context.Context, s source) (*bpmn.Definitions, string, error) {
 	switch {
 	case s.text != "" && s.name != "":
@@ -42,6 +42,6 @@ func (l *Library) source(ctx context.Context, s source) (*bpmn.Definitions, stri
 		}
 		s.text = string(diagram)
 	}
-	d, err := readDiagram([]byte(s.text), s.process)
-	return d, s.text, err
+	d, whole, err := l.read(ctx, []byte(s.text), s.process)
+	return d, string(whole), err
 }

@@ -18,6 +18,11 @@ func (l *Library) describe(d *bpmn.Definitions, agents map[string]string) api.Di
 		Digest: digestPrefix + d.Digest, Title: cmp.Or(main.Name, d.Name), Process: main.ID, Fields: fieldsOf(main),
 		Tasks: []api.DiagramTask{}, Warnings: problemList(d.Warnings),
 	}
+	for _, v := range d.Wanted() {
+		if v.Name != taskVariable {
+			out.Wanted = append(out.Wanted, api.DiagramVariable(v))
+		}
+	}
 	there := l.agents()
 	for _, n := range agentTasks(main) {
 		t := api.DiagramTask{Element: n.ID, Name: n.Name, Agent: n.AgentFor(agents), Type: n.Agent.Type, Line: n.Line}
@@ -28,6 +33,9 @@ func (l *Library) describe(d *bpmn.Definitions, agents map[string]string) api.Di
 	}
 	return out
 }
+
+// taskVariable has the text of the task, which every run has.
+const taskVariable = "task"
 
 // describeAll describes a diagram that is kept. If it has several processes, only their
 // names: each needs something else.

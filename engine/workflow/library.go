@@ -76,8 +76,8 @@ func versionsOf(list []store.Workflow) []api.DiagramVersion {
 	return out
 }
 
-// Get returns a stored workflow with its diagram. The version is a digest, or "" for the
-// current version.
+// Get returns a stored workflow with its diagram. The version is a digest or the
+// beginning of one, or "" for the current version.
 func (l *Library) Get(ctx context.Context, name, version string) (api.Diagram, error) {
 	w, diagram, err := l.stored(ctx, name, version)
 	if err != nil {
@@ -90,7 +90,7 @@ func (l *Library) Get(ctx context.Context, name, version string) (api.Diagram, e
 	// A later version of the program may refuse a diagram that this one has accepted. Its
 	// text must still be readable.
 	out := api.Diagram{Digest: w.Digest, Title: w.Title, Tasks: []api.DiagramTask{}}
-	if read, several, err := readStored(diagram); err == nil {
+	if read, several, err := l.readStored(ctx, diagram); err == nil {
 		out = l.describeAll(read, several)
 	} else if out.Unmet = problemsOf(err); out.Unmet == nil {
 		return out, err
@@ -105,7 +105,7 @@ func (l *Library) Put(ctx context.Context, n api.NewWorkflow) (api.Diagram, erro
 	if err := checkName(n.Name); err != nil {
 		return api.Diagram{}, err
 	}
-	d, several, err := readStored([]byte(n.BPMN))
+	d, several, err := l.readStored(ctx, []byte(n.BPMN))
 	if err != nil {
 		return api.Diagram{}, err
 	}
@@ -164,8 +164,38 @@ func (l *Library) stored(ctx context.Context, name, version string) (store.Workf
 	if version != "" && !strings.HasPrefix(version, digestPrefix) {
 		version = digestPrefix + version
 	}
+	version, err := l.wholeDigest(ctx, name, version)
+	if err != nil {
+		return store.Workflow{}, nil, err
+	}
 	w, diagram, err := l.Store.Get(ctx, name, version)
 	return w, diagram, l.known(ctx, err, name, version)
+}
+
+// wholeDigest returns the digest of the version that begins like this one: lists show only
+// the beginnings of digests. If no version does, it returns what it got.
+func (l *Library) wholeDigest(ctx context.Context, name, version string) (string, error) {
+	if len(version) <= len(digestPrefix) || len(version) >= len(digestPrefix)+64 {
+		return version, nil
+	}
+	versions, err := l.Store.Versions(ctx, name)
+	if err != nil {
+		return version, nil //nolint:nilerr // to get it fails with the same error, and says what there is
+	}
+	var found []string
+	for _, v := range versions {
+		if strings.HasPrefix(v.Digest, version) {
+			found = append(found, v.Digest)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return version, nil
+	case 1:
+		return found[0], nil
+	}
+	return "", tapedeck.Errorf(tapedeck.Invalid, "%d versions of %s begin with %s", len(found), name, version).
+		WithHint("give more of the digest: %s", strings.Join(found[:min(len(found), maxNamed)], ", "))
 }
 
 // maxNamed is how many names or versions a hint lists.
@@ -204,14 +234,14 @@ const digestPrefix = "sha256:"
 
 // readStored reads a diagram that is kept. If a run of it must name one of several
 // processes, it returns one definition for each that can run.
-func readStored(diagram []byte) (list []*bpmn.Definitions, several bool, err error) {
-	d, err := readDiagram(diagram, "")
+func (l *Library) readStored(ctx context.Context, diagram []byte) (list []*bpmn.Definitions, several bool, err error) {
+	d, _, err := l.read(ctx, diagram, "")
 	var bad *bpmn.Error
 	if !errors.As(err, &bad) || bad.Processes == nil {
 		return []*bpmn.Definitions{d}, false, err
 	}
 	for i, id := range bad.Processes {
-		d, err2 := readDiagram(diagram, id)
+		d, _, err2 := l.read(ctx, diagram, id)
 		if err2 == nil {
 			list = append(list, d)
 		} else if i == 0 {
@@ -222,6 +252,27 @@ func readStored(diagram []byte) (list []*bpmn.Definitions, several bool, err err
 		return nil, true, err
 	}
 	return list, true, nil
+}
+
+// read reads a diagram together with the stored ones that it calls, and returns the text of
+// all. The digest is of the diagram alone.
+func (l *Library) read(ctx context.Context, diagram []byte, process string) (*bpmn.Definitions, []byte, error) {
+	whole := diagram
+	if len(diagram) <= api.MaxDiagram {
+		var err error
+		whole, err = bpmn.Embed(diagram, func(name string) ([]byte, error) {
+			_, called, err := l.Store.Get(ctx, name, "")
+			return called, err
+		})
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	d, err := readDiagram(whole, process)
+	if err == nil {
+		d.Digest = bpmn.DigestOf(diagram)
+	}
+	return d, whole, err
 }
 
 // readDiagram reads a diagram, with the process that runs, or "" for the only one. All its

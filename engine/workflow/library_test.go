@@ -14,6 +14,7 @@ import (
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/engine/workflow"
+	"github.com/tapedeck/tapedeck/runner/workflow/bpmn"
 	"github.com/tapedeck/tapedeck/store/memory"
 )
 
@@ -161,6 +162,14 @@ func TestProblems(t *testing.T) {
 		if p.Line == 0 || p.Message == "" {
 			t.Errorf("a problem without a place: %+v", p)
 		}
+	}
+}
+
+// TestWanted: a check says which variables a run has to give.
+func TestWanted(t *testing.T) {
+	d, err := newLibrary().Check(t.Context(), api.CheckWorkflow{BPMN: diagram("A", [2]string{"T", `tapedeck:agent="coder" tapedeck:prompt="{{ task }} {{ topic }}"`})})
+	if diff := cmp.Diff([]api.DiagramVariable{{Name: "topic", Element: "T", Line: 6}}, d.Wanted); err != nil || diff != "" {
+		t.Errorf("%v\n%s", err, diff)
 	}
 }
 
@@ -315,4 +324,72 @@ func TestSeveralProcesses(t *testing.T) {
 	if err := json.Unmarshal(got[0].Config, &config); err != nil || config.Process != "Q" || got[0].Title != "Eat" {
 		t.Errorf("the runner gets %+v, %v, with the title %q", config, err, got[0].Title)
 	}
+}
+
+// TestStoredDiagramsAreCalled: a run gets the stored diagrams that it calls, as they are
+// when it begins. What is stored stays as it was given.
+func TestStoredDiagramsAreCalled(t *testing.T) {
+	var got []api.Task
+	l := workflow.New(workflow.Options{Store: memory.New(memory.Options{}).Workflows(), Engine: &starter{tasks: &got}})
+	main := strings.Replace(diagram("Order", [2]string{"T", ""}), `<serviceTask id="T"`, `<callActivity id="T" calledElement="ship"`, 1)
+	_, err := l.Put(t.Context(), api.NewWorkflow{Name: "order", BPMN: main})
+	wants(t, "a call of nothing", err, tapedeck.Invalid, `runs the process "ship", which the file does not have`)
+	put(t, l, "ship", diagram("Ship", [2]string{"U", `tapedeck:agent="coder"`}))
+	about := put(t, l, "order", main)
+	if len(about.Tasks) != 1 || about.Tasks[0].Element != "ship.U" || about.Tasks[0].Agent != "coder" {
+		t.Errorf("the tasks are %+v", about.Tasks)
+	}
+	if d, err := l.Get(t.Context(), "order", about.Digest); err != nil || d.BPMN != main || d.Digest != about.Digest {
+		t.Errorf("%v; stored is %s", err, d.BPMN)
+	}
+	if _, err := l.Run(t.Context(), api.RunWorkflow{Name: "order", Agents: map[string]string{"ship.U": "critic"}}); err != nil {
+		t.Fatal(err)
+	}
+	put(t, l, "ship", diagram("Ship", [2]string{"V", `tapedeck:agent="coder"`}))
+	if _, err := l.Run(t.Context(), api.RunWorkflow{BPMN: main}); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"ship.U", "ship.V"} {
+		var config struct{ BPMN string }
+		if err := json.Unmarshal(got[i].Config, &config); err != nil {
+			t.Fatal(err)
+		}
+		d, err := bpmn.Read(strings.NewReader(config.BPMN), bpmn.Options{})
+		if err != nil || d.Node(want) == nil {
+			t.Errorf("run %d has no %s: %v", i, want, err)
+		}
+	}
+}
+
+// TestVersionByItsBeginning: what a list shows of a digest is enough, if only one version
+// begins like that.
+func TestVersionByItsBeginning(t *testing.T) {
+	l := newLibrary()
+	count := map[string]int{}
+	var digests []string
+	for i := range 17 { // two of them begin with the same character
+		d := put(t, l, "w", diagram(fmt.Sprint("Version ", i), [2]string{"A", `tapedeck:agent="coder"`}))
+		digests = append(digests, d.Digest)
+		count[strings.TrimPrefix(d.Digest, "sha256:")[:1]]++
+	}
+	for _, digest := range digests {
+		hex := strings.TrimPrefix(digest, "sha256:")
+		for _, version := range []string{digest, hex, hex[:12], digest[:19], digest[:70]} {
+			if d, err := l.Get(t.Context(), "w", version); err != nil || d.Digest != digest {
+				t.Errorf("%s: %s, %v, want %s", version, d.Digest, err, digest)
+			}
+		}
+		_, err := l.Get(t.Context(), "w", hex[:1])
+		if several := count[hex[:1]] > 1; several {
+			wants(t, hex[:1], err, tapedeck.Invalid, "versions of w begin with sha256:"+hex[:1])
+		} else if err != nil {
+			t.Errorf("%s: %v", hex[:1], err)
+		}
+	}
+	for _, version := range []string{"xyz", "sha256:", "sha256:" + strings.Repeat("0", 63), strings.Repeat("0", 64)} {
+		_, err := l.Get(t.Context(), "w", version)
+		wants(t, version, err, tapedeck.NotFound, "the versions are sha256:")
+	}
+	_, err := l.Get(t.Context(), "none", "abc")
+	wants(t, "a name that is not there", err, tapedeck.NotFound, "the workflows are w")
 }

@@ -19,13 +19,21 @@ export function Chat({ id, messages, transport }: Props) {
     transport,
     sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses,
   });
-  const { stop, connection } = useTapedeckSync(chat, transport);
   const [text, setText] = useState("");
+  const [refusal, setRefusal] = useState("");
+  const { stop, connection } = useTapedeckSync(chat, transport, {
+    onUnsent({ message, error }) {
+      setText(message.parts.map((part) => (part.type === "text" ? part.text : "")).join(""));
+      setRefusal(`Not sent: ${error.message}`);
+    },
+  });
+  const busy = chat.status === "submitted" || chat.status === "streaming";
 
   function send(e: FormEvent) {
     e.preventDefault();
     void chat.sendMessage({ text });
     setText("");
+    setRefusal("");
   }
   return (
     <main>
@@ -43,13 +51,14 @@ export function Chat({ id, messages, transport }: Props) {
       </ol>
       <form onSubmit={send}>
         <input aria-label="Message" value={text} onChange={(e) => setText(e.target.value)} />
-        <button type="submit" disabled={text === ""}>
+        <button type="submit" disabled={text === "" || busy}>
           Send
         </button>
         <button type="button" onClick={() => void stop()}>
           Stop
         </button>
       </form>
+      {refusal && <p role="alert">{refusal}</p>}
     </main>
   );
 }

@@ -10,11 +10,10 @@ import { createServer as createVite } from "vite";
 
 const root = fileURLToPath(new URL(".", import.meta.url));
 
-/** The routes of the application, by the file that has them. */
-const fileOf = (path) =>
-  path === "/api/chat" ? "/route.ts" : path.startsWith("/api/chat/") ? "/tapedeck.ts" : undefined;
+export async function serve(port, route = "/route.ts") {
+  /** The routes of the application, by the file that has them. */
+  const fileOf = (path) => (path === "/api/chat" ? route : path.startsWith("/api/chat/") ? "/tapedeck.ts" : undefined);
 
-export async function serve(port) {
   const vite = await createVite({
     root,
     configFile: false,
@@ -39,7 +38,7 @@ export async function serve(port) {
       if (answer.body) await pipeline(Readable.fromWeb(answer.body), w);
       else w.end();
     } catch (error) {
-      if (!w.headersSent) w.writeHead(error.status || 500, { "Content-Type": "text/plain" }).end(error.message);
+      if (!w.headersSent) w.writeHead(error.status || 502, { "Content-Type": "text/plain" }).end(error.message);
       else w.destroy();
     }
   });

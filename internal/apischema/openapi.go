@@ -359,6 +359,10 @@ func querySchema(r *rest.Route, name string) *schema {
 		if isFilter || r.Path == "/sessions/{id}/events/history" {
 			return list(text)
 		}
+	case "sort":
+		return oneOf("created", "activity", "title", "tokens", "cost", "duration", "failures")
+	case "order":
+		return oneOf("asc", "desc")
 	case "view":
 		return oneOf("all", "effective")
 	case "format":

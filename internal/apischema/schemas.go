@@ -62,7 +62,7 @@ var enums = map[reflect.Type][]string{
 	},
 	reflect.TypeFor[tapedeck.Kind](): {
 		string(tapedeck.Invalid), string(tapedeck.Unauthorized), string(tapedeck.Forbidden), string(tapedeck.NotFound),
-		string(tapedeck.Conflict), string(tapedeck.Gone), string(tapedeck.Precondition), string(tapedeck.TooLarge),
+		string(tapedeck.Conflict), string(tapedeck.Gone), string(tapedeck.Replaced), string(tapedeck.Precondition), string(tapedeck.TooLarge),
 		string(tapedeck.Unsupported), string(tapedeck.Limited), string(tapedeck.Internal), string(tapedeck.Unavailable),
 	},
 	reflect.TypeFor[api.PresenceAction]():  {string(api.PresenceJoin), string(api.PresenceMove), string(api.PresenceLeave)},

@@ -90,7 +90,8 @@ var allowed = map[string]map[string]reader{
 	},
 	TypeFollow: {
 		"type": skip, "session": readSession, "from": readInt(func(r *Request) *int64 { return &r.From }), "until": readUntil,
-		"channels": readList(func(r *Request) *[]string { return &r.Channels }), "threads": readList(func(r *Request) *[]string { return &r.Threads }),
+		"incarnation": readInt(func(r *Request) *int64 { return &r.Incarnation }),
+		"channels":    readList(func(r *Request) *[]string { return &r.Channels }), "threads": readList(func(r *Request) *[]string { return &r.Threads }),
 		"types": readList(func(r *Request) *[]string { return &r.Types }), "invocations": readList(func(r *Request) *[]string { return &r.Invocations }),
 	},
 	TypeUnfollow: {"type": skip, "session": readSession},

@@ -72,14 +72,14 @@ func AppendError(b []byte, seq int64, session string, e *tapedeck.Error, cause e
 
 // AppendNote appends a frame of a followed session that is not an event. reason may be
 // empty.
-func AppendNote(b []byte, typ, session, reason string, next int64) []byte {
+func AppendNote(b []byte, typ, session, reason string, next, incarnation int64) []byte {
 	b = append(append(append(b, `{"type":"`...), typ...), `","session":`...)
 	b = jsonobj.AppendJSON(b, session)
 	if reason != "" {
 		b = append(append(append(b, `,"reason":"`...), reason...), '"')
 	}
 	b = strconv.AppendInt(append(b, `,"next":`...), next, 10)
-	return append(b, "}\n"...)
+	return AppendEventEnd(b, incarnation)
 }
 
 // AppendEventStart appends the part of the frame of an event that precedes the envelope.
@@ -87,8 +87,14 @@ func AppendEventStart(b []byte, session string) []byte {
 	return append(jsonobj.AppendJSON(append(b, `{"type":"event","session":`...), session), `,"event":`...)
 }
 
-// EventEnd is the part of the frame of an event that follows the envelope.
-const EventEnd = "}\n"
+// AppendEventEnd appends the part of the frame of an event that follows the envelope, with
+// the incarnation of its session unless that is 0.
+func AppendEventEnd(b []byte, incarnation int64) []byte {
+	if incarnation != 0 {
+		b = strconv.AppendInt(append(b, `,"incarnation":`...), incarnation, 10)
+	}
+	return append(b, "}\n"...)
+}
 
 // Heartbeat is the frame that a silent server sends.
 const Heartbeat = `{"type":"heartbeat"}` + "\n"

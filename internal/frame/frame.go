@@ -40,6 +40,7 @@ type Request struct {
 
 	// Of a follow.
 	From                                  int64
+	Incarnation                           int64    // of the session that From is of; 0 if the client does not say it
 	Channels, Threads, Types, Invocations []string // nil for all
 	Until                                 string   // "terminal" or ""
 }

@@ -8,12 +8,12 @@ import (
 	"testing"
 )
 
-// checkNamed checks that everything exists that the last column of a design
-// note's tables names: a file, or a test in a package or file. There must be at
-// least the minimum of names.
+// checkNamed checks that everything exists that the last column of the tables of a page
+// in docs names: a file, or a test in a package or file. There must be at least the
+// minimum of names.
 func checkNamed(t *testing.T, note string, minimum int) {
 	t.Helper()
-	doc, err := os.ReadFile(filepath.Join("../../docs/design", note))
+	doc, err := os.ReadFile(filepath.Join("../../docs", note))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,13 @@ func hasTest(t *testing.T, where, test string) bool {
 }
 
 // TestSourcesAreShown checks the table of the source documents' requirements.
-func TestSourcesAreShown(t *testing.T) { checkNamed(t, "0007-what-the-sources-ask.md", 80) }
+func TestSourcesAreShown(t *testing.T) { checkNamed(t, "design/0007-what-the-sources-ask.md", 80) }
 
 // TestPromisesAreChecked checks the tables of the promises.
-func TestPromisesAreChecked(t *testing.T) { checkNamed(t, "0013-promises.md", 60) }
+func TestPromisesAreChecked(t *testing.T) { checkNamed(t, "design/0013-promises.md", 60) }
+
+// TestReliabilityIsTested checks the tables of the faults and of the attacks.
+func TestReliabilityIsTested(t *testing.T) {
+	checkNamed(t, "reliability.md", 30)
+	checkNamed(t, "threat-model.md", 30)
+}

@@ -90,6 +90,77 @@ func (q *Query) From() int64 { return q.Offset("fromOffset", q.Offset("from", 0)
 // HasFrom reports whether the request says where to begin.
 func (q *Query) HasFrom() bool { return q.Values.Has("fromOffset") || q.Values.Has("from") }
 
+// FromCursor is [Query.From] for a request that may say of which incarnation of the session
+// its offset is: 41@3. The incarnation is 0 if it does not.
+func (q *Query) FromCursor() (from, incarnation int64) {
+	name := "fromOffset"
+	if !q.Values.Has(name) {
+		name = "from"
+	}
+	s := q.String(name)
+	if s == "" && !q.Values.Has(name) {
+		return 0, 0
+	}
+	from, incarnation, ok := ParseCursor(s)
+	if !ok {
+		q.Fail("the parameter %s must be a whole number from 0, or a cursor such as 41@3, not %q", name, s)
+	}
+	return from, incarnation
+}
+
+// AtCursor returns the parameter at, an offset or a cursor such as 41@3: the offset, -1 if the
+// parameter is absent, and the incarnation of the session, 0 if the client does not say it.
+func (q *Query) AtCursor() (at, incarnation int64) {
+	s := q.String("at")
+	if s == "" && !q.Values.Has("at") {
+		return -1, 0
+	}
+	at, incarnation, ok := ParseCursor(s)
+	if !ok {
+		q.Fail("the parameter at must be a whole number from 0, or a cursor such as 41@3, not %q", s)
+	}
+	return at, incarnation
+}
+
+// ParseCursor reads an offset, or an offset and the incarnation of its session: 41@3. An
+// offset alone is of whatever the session is now; its incarnation is 0.
+func ParseCursor(s string) (offset, incarnation int64, ok bool) {
+	number, life, has := strings.Cut(s, "@")
+	if offset, ok = ParseOffset(number); ok && has {
+		incarnation, ok = ParseOffset(life)
+		ok = ok && incarnation > 0
+	}
+	return offset, incarnation, ok
+}
+
+// AppendIncarnation appends to an offset the incarnation of its session, see [ParseCursor]:
+// nothing if it is not known.
+func AppendIncarnation(b []byte, s *tapedeck.Session) []byte {
+	if s.Gen == 0 {
+		return b
+	}
+	return strconv.AppendInt(append(b, '@'), s.Gen, 10)
+}
+
+// AppendCursor appends the member cursor to an answer that has the member next: the same
+// offset with the incarnation of its session. It appends nothing if that is not known.
+func AppendCursor(b []byte, next int64, s *tapedeck.Session) []byte {
+	if s.Gen == 0 {
+		return b
+	}
+	b = strconv.AppendInt(append(b, `,"cursor":"`...), next, 10)
+	return append(AppendIncarnation(b, s), '"')
+}
+
+// CheckIncarnation refuses a cursor of another history of a session.
+func CheckIncarnation(s *tapedeck.Session, id string, incarnation int64) error {
+	if incarnation == 0 || incarnation == s.Gen {
+		return nil
+	}
+	return tapedeck.Errorf(tapedeck.Replaced, "your cursor is of another history of session %s: it was deleted and created again, or restored from a backup", id).
+		WithHint("drop what you have of the session, and read it from offset 0")
+}
+
 // ParseOffset reads decimal digits, without a sign and without space.
 func ParseOffset(s string) (int64, bool) {
 	n, err := strconv.ParseInt(s, 10, 64)

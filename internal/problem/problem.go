@@ -7,7 +7,10 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"maps"
+	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,6 +25,7 @@ var statuses = map[tapedeck.Kind]int{
 	tapedeck.NotFound:     http.StatusNotFound,
 	tapedeck.Conflict:     http.StatusConflict,
 	tapedeck.Gone:         http.StatusGone,
+	tapedeck.Replaced:     http.StatusGone,
 	tapedeck.Precondition: http.StatusPreconditionFailed,
 	tapedeck.TooLarge:     http.StatusRequestEntityTooLarge,
 	tapedeck.Unsupported:  http.StatusUnsupportedMediaType,
@@ -36,6 +40,29 @@ func Status(k tapedeck.Kind) int {
 		return status
 	}
 	return http.StatusInternalServerError
+}
+
+// Kinds returns all kinds of errors, sorted.
+func Kinds() []tapedeck.Kind { return slices.Sorted(maps.Keys(statuses)) }
+
+// KindOf returns the kind of error that a status stands for, "" for a status that is no
+// error. A status that no kind has is [tapedeck.Invalid] or [tapedeck.Internal].
+func KindOf(status int) tapedeck.Kind {
+	if status < 400 {
+		return ""
+	}
+	for _, k := range Kinds() { // sorted: if two kinds have a status, it is always the same one
+		if statuses[k] == status {
+			return k
+		}
+	}
+	switch {
+	case status == http.StatusNotImplemented:
+		return tapedeck.Unsupported
+	case status < 500:
+		return tapedeck.Invalid
+	}
+	return tapedeck.Internal
 }
 
 // A Body is the JSON body of every error.
@@ -94,10 +121,15 @@ func Write(w http.ResponseWriter, r *http.Request, err error, log *slog.Logger) 
 	h.Set("Cache-Control", "no-store")
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	if status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests {
-		h.Set("Retry-After", "1")
+		h.Set("Retry-After", RetryAfter(e))
 	}
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // if the client has disconnected, nobody needs the answer
+}
+
+// RetryAfter returns the value of the header Retry-After: whole seconds, at least one.
+func RetryAfter(e *tapedeck.Error) string {
+	return strconv.FormatInt(max(1, int64(math.Ceil(e.After.Seconds()))), 10)
 }
 
 // Encode returns the body of an answer with an error.
@@ -135,11 +167,14 @@ func Resolve(r *http.Request, err error, log *slog.Logger) (*tapedeck.Error, int
 		return s.err, s.status
 	}
 	var e *tapedeck.Error
+	if errors.As(err, &e) && errors.Is(err, tapedeck.ErrDamaged) { // the store has logged it
+		return e, http.StatusInternalServerError
+	}
 	if !errors.As(err, &e) || e.Kind == tapedeck.Internal || statuses[e.Kind] == 0 {
 		return internal(r, err, log), http.StatusInternalServerError
 	}
 	if e.Kind == tapedeck.Unavailable && e.Err != nil {
-		log.Warn("a request could not be served", "method", r.Method, "path", r.URL.Path, "error", e, "cause", e.Err)
+		log.Warn("a request could not be served", "id", ID(r), "method", r.Method, "path", r.URL.Path, "error", e, "cause", e.Err)
 	}
 	return e, statuses[e.Kind]
 }
@@ -153,12 +188,21 @@ func internal(r *http.Request, err error, log *slog.Logger) *tapedeck.Error {
 		WithHint("the server's log has more under this id")
 }
 
+// ID returns the id of a request in logs: that of its header X-Request-Id, which the server
+// has checked, otherwise a new one.
+func ID(r *http.Request) string {
+	if id := r.Header.Get("X-Request-Id"); id != "" {
+		return id
+	}
+	return tapedeck.NewID("req_")
+}
+
 // Log logs an internal error of a request and returns the id under which the log
 // has it.
 func Log(r *http.Request, err error, log *slog.Logger) (id string) {
-	id = tapedeck.NewID("req_")
+	id = ID(r)
 	switch tapedeck.KindOf(err) {
-	case tapedeck.Unauthorized, tapedeck.Forbidden, tapedeck.NotFound: // its client may not read on; that is no fault
+	case tapedeck.Unauthorized, tapedeck.Forbidden, tapedeck.NotFound, tapedeck.Limited: // its client may not read on; that is no fault
 		log.Debug("a request ended", "id", id, "method", r.Method, "path", r.URL.Path, "reason", err)
 		return id
 	}

@@ -61,6 +61,25 @@ func TestKinds(t *testing.T) {
 	}
 }
 
+// TestKindOfStatus: the status of each kind leads back to it, and every other status of an
+// error to one that fits.
+func TestKindOfStatus(t *testing.T) {
+	for _, kind := range Kinds() {
+		want := kind
+		if kind == tapedeck.Replaced {
+			want = tapedeck.Gone // they have the same status
+		}
+		if got := KindOf(Status(kind)); got != want {
+			t.Errorf("%s: %s", kind, got)
+		}
+	}
+	for status, want := range map[int]tapedeck.Kind{101: "", 200: "", 304: "", 405: tapedeck.Invalid, 501: tapedeck.Unsupported, 502: tapedeck.Internal} {
+		if got := KindOf(status); got != want {
+			t.Errorf("%d: %q, want %q", status, got, want)
+		}
+	}
+}
+
 // TestInternalErrors: the log has the cause of an internal error under the id that the
 // client receives. The client does not see the cause.
 func TestInternalErrors(t *testing.T) {

@@ -13,5 +13,9 @@ func (p *Process) Begin(announce func(payload.AgentStarted) error) error {
 			return err
 		}
 	}
-	return p.Release()
+	if err := p.Release(); err != nil {
+		return err
+	}
+	go p.limitTime()
+	return nil
 }

@@ -14,18 +14,22 @@ func self() (path string, args []string) { return "/proc/self/exe", []string{kee
 // adopt makes this process the parent of every process below it that loses its own.
 func adopt() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
-// programAttr makes the program the leader of a process group. The program dies if the
-// keeper is killed.
-func programAttr() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+// programAttr makes the program the leader of a process group, or of a session without a
+// terminal if it is apart. The program dies if the keeper is killed.
+func programAttr(apart bool) *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: !apart, Setsid: apart, Pdeathsig: syscall.SIGKILL}
 }
 
 func dup(from, to int) error { return unix.Dup3(from, to, 0) }
 
 // signal sends a signal to all processes below the keeper, or only to those in the
-// process group of the program.
+// process group of the program. A sandbox gets SIGKILL only: the other signals are for the
+// agent in it.
 func (k *keeper) signal(s syscall.Signal, group bool) {
 	for _, m := range below(os.Getpid()) {
+		if k.apart && s != syscall.SIGKILL && m.pid == k.program {
+			continue
+		}
 		if !group || m.group == k.program {
 			_ = m.signal(s) // the process may have ended meanwhile
 		}

@@ -22,7 +22,9 @@ func self() (path string, args []string) {
 // process group of the program is not found.
 func adopt() {}
 
-func programAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+func programAttr(apart bool) *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: !apart, Setsid: apart}
+}
 
 func dup(from, to int) error { return unix.Dup2(from, to) }
 

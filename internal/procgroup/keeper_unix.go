@@ -26,6 +26,9 @@ const (
 	saysFailed = "failed %d" // with an errno
 	saysEnded  = "ended %d"  // with the wait status of the program
 
+	saysExceeded       = saysExceededPrefix + "%s" // with what it exceeded
+	saysExceededPrefix = "exceeded "
+
 	orderInterrupt = 'i'
 	orderTerminate = 't'
 )
@@ -53,6 +56,7 @@ type keeper struct {
 	control *bufio.Reader
 	report  *os.File
 	program int         // the process id of the program
+	apart   bool        // see [Spec.Apart]
 	killing atomic.Bool // killAll has begun
 }
 
@@ -76,13 +80,15 @@ func keep() {
 	}
 	fmt.Fprintln(k.report, saysBegun)
 	go k.obey()
+	go k.watch(j.Limits)
 	k.reap()
 }
 
 // begin executes the program. It then replaces the keeper's own input and outputs, so
 // that the pipes end when the program and its children close them.
 func (k *keeper) begin(j job) (err error) {
-	k.program, err = syscall.ForkExec(j.Path, j.Args, &syscall.ProcAttr{Env: j.Env, Files: []uintptr{0, 1, 2}, Sys: programAttr()})
+	k.apart = j.Apart
+	k.program, err = syscall.ForkExec(j.Path, j.Args, &syscall.ProcAttr{Env: j.Env, Files: []uintptr{0, 1, 2}, Sys: programAttr(j.Apart)})
 	if err != nil {
 		return err
 	}

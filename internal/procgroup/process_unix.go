@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strings"
 	"syscall"
 )
 
@@ -88,6 +89,8 @@ func (p *Process) readReports(status *os.File) {
 			p.began <- syscall.Errno(n)
 		case scan(word, saysEnded, &n):
 			p.finish(syscall.WaitStatus(n))
+		case strings.HasPrefix(word, saysExceededPrefix):
+			p.breach.set(strings.TrimPrefix(word, saysExceededPrefix))
 		}
 	}
 	err := p.keeper.Wait()

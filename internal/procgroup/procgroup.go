@@ -10,6 +10,7 @@
 package procgroup
 
 import (
+	"cmp"
 	"crypto/rand"
 	"io"
 	"os"
@@ -18,6 +19,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tapedeck/tapedeck/payload"
@@ -39,6 +41,13 @@ type Spec struct {
 	Env   []string // the whole environment, NAME=value; names with [OwnPrefix] are removed
 	Stdin bool     // whether the program gets a pipe as its input; otherwise its input is empty
 	Tail  int      // how many of the last bytes of standard error to keep; 0 for 16 KiB
+
+	Limits Limits
+
+	// Apart says that the program is a sandbox, which runs the agent in namespaces of its
+	// own. It gets no controlling terminal. Signals reach only the processes in the
+	// sandbox, because the sandbox would end with them, and kill the agent.
+	Apart bool
 }
 
 // A Process is a program that waits for its release, runs, or has ended. Always call
@@ -58,6 +67,10 @@ type Process struct {
 	gone        chan struct{} // closed when the program and all its descendants have ended
 	exit        exit          // set before done is closed
 
+	limits  Limits
+	breach  breach
+	written atomic.Int64 // bytes of output so far
+
 	stopping sync.Once
 	stopped  chan struct{} // closed when Stop has finished
 }
@@ -67,6 +80,9 @@ type job struct {
 	Path string
 	Args []string // with the name of the program first
 	Env  []string
+
+	Limits Limits
+	Apart  bool
 }
 
 // An exit says how a program ended.
@@ -83,12 +99,13 @@ func Start(s Spec) (*Process, error) {
 		return nil, err
 	}
 	p := &Process{
-		mark: rand.Text(), stderr: newTail(s.Tail),
+		limits: s.Limits,
+		mark:   rand.Text(), stderr: newTail(s.Tail),
 		stderrEnded: make(chan struct{}), done: make(chan struct{}), gone: make(chan struct{}), stopped: make(chan struct{}),
 	}
 	env := append(slices.DeleteFunc(slices.Clone(s.Env), isOwn), Mark+"="+p.mark)
 	env = (&exec.Cmd{Env: env}).Environ() // the last pair of a name counts
-	p.job = job{Path: path, Args: append([]string{s.Path}, s.Args...), Env: env}
+	p.job = job{Path: path, Args: append([]string{s.Path}, s.Args...), Env: env, Limits: s.Limits, Apart: s.Apart}
 	cmd := &exec.Cmd{Dir: s.Dir}
 	theirs, err := p.connect(cmd, s.Stdin)
 	if err == nil {
@@ -99,7 +116,7 @@ func Start(s Spec) (*Process, error) {
 		closeAll(p.pipes)
 		return nil, err
 	}
-	go p.listen(p.pipes[1])
+	go p.listen(gauge{p.pipes[1], p})
 	return p, nil
 }
 
@@ -125,7 +142,7 @@ func (p *Process) connect(cmd *exec.Cmd, stdin bool) (theirs []*os.File, err err
 		}
 		p.pipes, theirs = append(p.pipes, r), append(theirs, w)
 	}
-	p.Stdout, cmd.Stdout, cmd.Stderr = p.pipes[0], theirs[0], theirs[1]
+	p.Stdout, cmd.Stdout, cmd.Stderr = gauge{p.pipes[0], p}, theirs[0], theirs[1]
 	if !stdin {
 		return theirs, nil
 	}
@@ -144,7 +161,7 @@ func closeAll(files []*os.File) {
 	}
 }
 
-func (p *Process) listen(stderr *os.File) {
+func (p *Process) listen(stderr io.Reader) {
 	defer close(p.stderrEnded)
 	_, _ = io.Copy(p.stderr, stderr)
 }
@@ -160,11 +177,12 @@ func (p *Process) Started() payload.AgentStarted {
 // that it started can run for a moment longer.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Exit returns how the program ended, such as "exit status 1"; "" while it runs.
+// Exit returns how the program ended, such as "exit status 1", or which of its limits it
+// exceeded; "" while it runs.
 func (p *Process) Exit() string {
 	select {
 	case <-p.done:
-		return p.exit.text
+		return cmp.Or(p.breach.String(), p.exit.text)
 	default:
 		return ""
 	}
@@ -172,7 +190,7 @@ func (p *Process) Exit() string {
 
 // Success reports whether the program has ended with status 0. Some programs exit with
 // 0 although they failed.
-func (p *Process) Success() bool { return p.Exit() != "" && p.exit.success }
+func (p *Process) Success() bool { return p.Exit() != "" && p.exit.success && p.breach.String() == "" }
 
 // Stderr returns the last bytes of the program's standard error; see [Spec.Tail].
 func (p *Process) Stderr() string { return p.stderr.String() }

@@ -73,7 +73,12 @@ func Start(t testing.TB, data string, args ...string) *Server {
 	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(s.Kill)
+	t.Cleanup(func() {
+		s.Kill()
+		if strings.Contains(s.Log(), "WARNING: DATA RACE") { // TAPEDECK_BIN is built with -race
+			t.Errorf("the race detector found something in the server:\n%s", s.Log())
+		}
+	})
 	line, err := bufio.NewReader(stdout).ReadBytes('\n')
 	go func() { // not earlier, because Wait closes the pipe
 		_ = s.cmd.Wait()

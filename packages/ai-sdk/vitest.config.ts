@@ -5,6 +5,10 @@ export default defineConfig({
   resolve: {
     alias: [
       {
+        find: /^@tapedeck\/client\/record$/,
+        replacement: fileURLToPath(new URL("../client/src/record/index.ts", import.meta.url)),
+      },
+      {
         find: /^@tapedeck\/client$/,
         replacement: fileURLToPath(new URL("../client/src/index.ts", import.meta.url)),
       },

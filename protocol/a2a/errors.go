@@ -40,7 +40,7 @@ var (
 // byKind has the fault of an error that names none.
 var byKind = map[tapedeck.Kind]fault{
 	tapedeck.Invalid: invalidParams, tapedeck.TooLarge: invalidParams, tapedeck.Precondition: invalidParams,
-	tapedeck.NotFound: taskNotFound, tapedeck.Gone: taskNotFound,
+	tapedeck.NotFound: taskNotFound, tapedeck.Gone: taskNotFound, tapedeck.Replaced: taskNotFound,
 	tapedeck.Conflict: unsupportedOperation, tapedeck.Forbidden: unsupportedOperation, tapedeck.Unauthorized: unsupportedOperation,
 	tapedeck.Unsupported: contentNotSupported,
 	tapedeck.Limited:     serverError, tapedeck.Unavailable: serverError,
@@ -75,6 +75,9 @@ func (c *call) failure(err error) failure {
 	}
 	if own := (*faultError)(nil); errors.As(err, &own) {
 		f = own.fault
+	}
+	if e.Kind == tapedeck.Limited || e.Kind == tapedeck.Unavailable {
+		c.w.Header().Set("Retry-After", problem.RetryAfter(e))
 	}
 	if f.status == 0 {
 		f.status = status

@@ -8,6 +8,7 @@ import (
 	sdk "github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/httpapi"
 	"github.com/tapedeck/tapedeck/internal/problem"
 	"github.com/tapedeck/tapedeck/internal/sse"
 )
@@ -33,7 +34,7 @@ func (c *call) follow(ctx context.Context, f *fold, from int64, yield func(*upda
 		defer cancel()
 		defer context.AfterFunc(c.Stop, cancel)()
 	}
-	o := tapedeck.FollowOptions{From: from, Idle: c.Heartbeat / 2, MaxBytes: followBytes}
+	o := tapedeck.FollowOptions{From: from, Gen: c.gen, Idle: c.Heartbeat / 2, MaxBytes: followBytes}
 	moved := false
 	for page, err := range c.Sessions.Follow(ctx, f.session, o) {
 		if err != nil {
@@ -94,19 +95,30 @@ func (c *call) await(ctx context.Context, f *fold, from int64) (*fold, error) {
 	return c.load(ctx, f.ref, -1)
 }
 
-// stream sends a task and then its updates as Server-Sent Events. The id of an event is
-// the offset of the newest event of the log that it has, so a client resumes after any
-// of them. wrap puts a result into the envelope of an answer.
+// id returns the id of an event of a stream: the offset of the newest event of the log that
+// it has, and the incarnation of the session, such as 41@3.
+func (c *call) id(session string, offset int64) string {
+	if c.gen == 0 {
+		if s, err := c.Sessions.Head(c.r.Context(), session); err == nil {
+			c.gen = s.Gen
+		}
+	}
+	b := strconv.AppendInt(nil, offset, 10)
+	return string(httpapi.AppendIncarnation(b, &tapedeck.Session{Gen: c.gen}))
+}
+
+// stream sends a task and then its updates as Server-Sent Events. A client resumes after
+// any of them with its id. wrap puts a result into the envelope of an answer.
 func (c *call) stream(f *fold, from int64, wrap func(result []byte) []byte) {
 	out := sse.NewStream(c.w, c.Heartbeat/2)
 	defer out.Close()
-	first := sse.AppendFrame(nil, strconv.FormatInt(from-1, 10), "", wrap(c.version.encode(f.task(), f.terminal())))
+	first := sse.AppendFrame(nil, c.id(f.session, from-1), "", wrap(c.version.encode(f.task(), f.terminal())))
 	if err := out.Send(first); err != nil || f.terminal() {
 		return
 	}
 	var sent error
 	err := c.follow(c.r.Context(), f, from, func(u *update) bool {
-		sent = out.Send(c.frames(u, wrap))
+		sent = out.Send(c.frames(f.session, u, wrap))
 		return sent == nil
 	})
 	if err != nil && sent == nil && c.r.Context().Err() == nil && !errors.Is(err, context.Canceled) {
@@ -122,7 +134,7 @@ func (c *call) streamSent(s sent, wrap func(result []byte) []byte) {
 		c.stream(s.fold, s.from, wrap)
 		return
 	}
-	c.sendOnly(strconv.FormatInt(max(s.from-1, 0), 10), wrap(c.version.encode(s.fold.task(), true)))
+	c.sendOnly(c.id(s.fold.session, max(s.from-1, 0)), wrap(c.version.encode(s.fold.task(), true)))
 }
 
 // sendOnly sends a stream of one event.
@@ -134,14 +146,14 @@ func (c *call) sendOnly(id string, data []byte) {
 
 // frames returns the frames of an update. Only the last one has an id: a client that
 // missed it gets all of them again.
-func (c *call) frames(u *update, wrap func([]byte) []byte) (b []byte) {
+func (c *call) frames(session string, u *update, wrap func([]byte) []byte) (b []byte) {
 	if u == nil {
 		return nil
 	}
 	for i, e := range u.events {
 		id, last := "", i == len(u.events)-1
 		if last {
-			id = strconv.FormatInt(u.offset, 10)
+			id = c.id(session, u.offset)
 		}
 		b = sse.AppendFrame(b, id, "", wrap(c.version.encode(e, last && u.final)))
 	}
@@ -161,10 +173,16 @@ func (c *call) subscribe(id string) (*fold, int64, error) {
 		return nil, 0, notThere(err, id)
 	}
 	at := head.Head
+	c.gen = head.Gen
 	cursor := c.r.Header.Get("Last-Event-ID")
 	if cursor != "" {
-		n, err := strconv.ParseInt(cursor, 10, 64)
-		if err != nil || n < 0 || n >= head.Head {
+		n, life, ok := httpapi.ParseCursor(cursor)
+		if ok {
+			if err := httpapi.CheckIncarnation(&head, r.session, life); err != nil {
+				return nil, 0, err
+			}
+		}
+		if !ok || n >= head.Head {
 			return nil, 0, invalidParams.of(tapedeck.Errorf(tapedeck.Invalid, "session %s has no event %.40q; its newest is %d", r.session, cursor, head.Head-1).
 				WithHint("send the id of an event that this stream has sent, or no Last-Event-ID"))
 		}

@@ -231,6 +231,7 @@ type call struct {
 	agent   tapedeck.Agent // without a name, the tasks of all agents are visible
 	base    string         // the path of the agent
 	version version
+	gen     int64 // the incarnation of the session of a stream; 0 until it is known
 }
 
 // sees reports whether the tasks of an agent are visible. A run of an external program

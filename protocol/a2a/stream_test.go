@@ -244,3 +244,32 @@ func TestRunsOfOtherProtocolsAreTasks(t *testing.T) {
 		}
 	})
 }
+
+// A client that comes back to a task of a session that was recreated gets none of its events,
+// also if the new session has a task of the same name.
+func TestIncarnation(t *testing.T) {
+	inBubble(t, a2a.Options{Policy: a2a.PerSession}, func(w *world) {
+		w.call("SendMessage", message("m1", "say Mine", ""))
+		head, err := w.hub.Head(w.Context(), "c")
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := fmt.Sprintf("%d@%d", head.Head-2, head.Gen)
+		s := w.call("SubscribeToTask", `{"id":"c"}`, "Last-Event-ID", last)
+		if len(s.frames) == 0 || s.frames[0].ID != last {
+			t.Fatalf("after %s got %s", last, s.Body)
+		}
+		if err := w.engine.Delete(w.Context(), "c"); err != nil {
+			t.Fatal(err)
+		}
+		w.call("SendMessage", message("m2", "say Other words", ""))
+		s = w.call("SubscribeToTask", `{"id":"c"}`, "Last-Event-ID", last)
+		s.fails(-32001, "another history")
+		if strings.Contains(s.Body, "Other words") {
+			t.Errorf("it has words of the other session: %s", s.Body)
+		}
+		for _, wrong := range []string{"1@", "1@0", "1@x", "@1"} {
+			w.call("SubscribeToTask", `{"id":"c"}`, "Last-Event-ID", wrong).fails(-32602, "has no event")
+		}
+	})
+}

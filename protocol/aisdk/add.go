@@ -1,7 +1,9 @@
 package aisdk
 
 import (
+	"context"
 	"net/http"
+	"slices"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
@@ -10,54 +12,155 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// addMessages appends the new messages of a front end and starts no run: for an agent
-// that runs elsewhere, whose stream [handler.ingest] records. It reverts what a run here
-// would revert.
+// An added is the answer to a request that adds messages.
+type added struct {
+	Added int   `json:"added"`
+	Head  int64 `json:"head"`
+
+	// Message is the message of the run that has begun, and From the offset of its RUN_STARTED.
+	Message string `json:"message,omitempty"`
+	From    int64  `json:"from,omitempty"`
+}
+
+// addMessages appends the new messages of a front end, for an agent that runs elsewhere. It
+// reverts what a run here would revert. With the member run it begins a run, too: both are
+// appended or nothing is.
 func (h *handler) addMessages(w http.ResponseWriter, r *http.Request) error {
 	id, err := chat(r)
 	in := new(input)
 	if err == nil {
 		err = h.readJSON(w, r, in)
 	}
+	if err == nil && in.Run != "" {
+		err = tapedeck.CheckID("the run", in.Run)
+	}
+	if in.agent = r.PathValue("agent"); err == nil && in.Run != "" {
+		err = tapedeck.CheckID("the name of the agent", in.agent)
+	}
 	if err != nil {
 		return err
 	}
-	head, now, err := h.now(r.Context(), id)
+	for tries := 1; ; tries++ {
+		done, err := h.addOnce(r.Context(), id, in)
+		if tapedeck.KindOf(err) == tapedeck.Precondition && tries < maxTries {
+			continue // another program has written: what this request means may have changed
+		}
+		if err != nil {
+			return err
+		}
+		return httpapi.WriteJSON(w, http.StatusOK, done)
+	}
+}
+
+// maxTries is how often a request is decided again because the session has changed meanwhile.
+const maxTries = 10
+
+func (h *handler) addOnce(ctx context.Context, id string, in *input) (done added, err error) {
+	head, now, err := h.now(ctx, id)
 	if err != nil {
-		return err
+		return done, err
+	}
+	all := chainsOf(&now)
+	if begun, ok := all.of[in.Run]; ok { // the request is repeated
+		return begunIn(begun, in.Run, head.Head), nil
 	}
 	fresh, back, err := in.news(id, &now)
 	if err != nil {
-		return err
+		return done, err
 	}
-	if open, busy := head.Run(tapedeck.MainThread); busy && (len(fresh) > 0 || back != nil) {
-		return tapedeck.Errorf(tapedeck.Conflict, "chat %s is busy with %s", id, open.Invocation).
+	if open, busy := head.Run(tapedeck.MainThread); busy && (len(fresh) > 0 || back != nil || in.Run != "") {
+		return done, tapedeck.Errorf(tapedeck.Conflict, "chat %s is busy with %s", id, open.Invocation).
 			WithHint("resume its stream, or stop it with POST %s/{agent}/%s/stop", Root, id)
 	}
-	var events []tapedeck.Event
-	for i := range fresh {
-		if err := fresh[i].Check(); err != nil {
-			return err
+	var continued chain
+	if in.Run != "" && back == nil {
+		if continued, err = in.continues(&all); err != nil {
+			return done, err
 		}
-		events = append(events, payload.NewEvent(payload.MessageAdded{Message: fresh[i]}))
+	}
+	events, err := in.events(fresh, continued)
+	if err != nil {
+		return done, err
 	}
 	if back != nil {
-		if _, err := h.Verbs.Rewind(r.Context(), *back); err != nil {
-			return err
+		if _, err := h.Verbs.Rewind(ctx, *back); err != nil {
+			return done, err
 		}
 	}
 	at := head.Head
 	if len(events) > 0 {
-		done, err := h.append(r.Context(), id, events)
-		if err != nil {
-			return err
+		a := tapedeck.Append{Session: id, Events: events}
+		if head.Kind != "" && back == nil {
+			a.Expect = &head.Head
 		}
-		at = done.Head
+		got, err := h.append(ctx, a)
+		if tapedeck.KindOf(err) == tapedeck.Conflict && head.Kind == "" { // two pages have begun the chat at once
+			return done, tapedeck.Errorf(tapedeck.Precondition, "chat %s has begun meanwhile", id).Because(err)
+		}
+		if err != nil {
+			return done, err
+		}
+		at = got.Head
 	}
-	return httpapi.WriteJSON(w, http.StatusOK, struct {
-		Added int   `json:"added"`
-		Head  int64 `json:"head"`
-	}{len(events), at})
+	done = added{Added: len(fresh), Head: at}
+	if in.Run != "" {
+		done.Message, done.From = in.Run, at-1
+		if continued != nil {
+			done.Message = continued.message()
+		}
+	}
+	return done, nil
+}
+
+// begunIn is the answer to the repetition of a request that has begun a run.
+func begunIn(c chain, run string, head int64) added {
+	i := slices.IndexFunc(c, func(r *view.Run) bool { return r.Invocation == run })
+	return added{Head: head, Message: c.message(), From: c[i].Offset}
+}
+
+// continues returns the message that the run of a request continues, nil if it begins one: as
+// in the AI SDK, a request whose last message is one of the assistant continues that message.
+func (in *input) continues(all *chains) (chain, error) {
+	n := len(in.Messages)
+	if n == 0 || in.Messages[n-1].Role != payload.RoleAssistant {
+		return nil, nil
+	}
+	c := all.of[in.Messages[n-1].ID]
+	switch {
+	case c == nil:
+		return nil, nil
+	case c.message() != all.last.message():
+		return nil, tapedeck.Errorf(tapedeck.Conflict, "the chat has newer messages than %.100q", in.Messages[n-1].ID).WithHint("load the messages of the chat")
+	}
+	answers := in.answers()
+	waits := func(a approval) bool { return asks(c.last(), a.id) }
+	if len(answers) > 0 && !slices.ContainsFunc(answers, waits) {
+		return nil, tapedeck.Errorf(tapedeck.Conflict, "the question %.100q waits for no answer", answers[0].id).WithHint("load the messages of the chat")
+	}
+	return c, nil
+}
+
+// events returns what a request appends: its new messages, and the beginning of its run.
+func (in *input) events(fresh []payload.Message, continued chain) (events []tapedeck.Event, err error) {
+	for i := range fresh {
+		if err := fresh[i].Check(); err != nil {
+			return nil, err
+		}
+		e := payload.NewEvent(payload.MessageAdded{Message: fresh[i]})
+		e.Invocation = in.Run
+		events = append(events, e)
+	}
+	if in.Run == "" {
+		return events, nil
+	}
+	begin := payload.RunStarted{ThreadID: tapedeck.MainThread, RunID: in.Run}
+	begin.Metadata = tapedeck.Meta{Agent: in.agent}.In(nil)
+	if continued != nil {
+		begin.ParentRunID = continued.last().Invocation
+	}
+	e := payload.NewEvent(begin)
+	e.Invocation, e.Actor = in.Run, "agent:"+in.agent
+	return append(events, e), nil
 }
 
 // news returns the messages that the log does not have. If the last message is a user's that

@@ -33,6 +33,7 @@ const (
 	chunkToolError      = "tool-output-error"
 	chunkToolDenied     = "tool-output-denied"
 	chunkApproval       = "tool-approval-request"
+	chunkAnswered       = "tool-approval-response"
 	chunkSourceURL      = "source-url"
 	chunkSourceDocument = "source-document"
 	chunkFile           = "file"
@@ -144,6 +145,10 @@ type place struct {
 	Offset     int64  `json:"offset"`
 	Invocation string `json:"invocation,omitempty"`
 
+	// Runs are the runs of the message, the first one first. It is nil if there is only one:
+	// the invocation.
+	Runs []string `json:"runs,omitempty"`
+
 	// Next is the offset of the next event that the client does not have. When its
 	// approvals arrive, the stream continues there. It is 0 at the start of a stream.
 	Next int64 `json:"next,omitempty"`
@@ -151,6 +156,10 @@ type place struct {
 	// From is the offset at which a stream begins that continues a message. It is 0 if the
 	// stream has the whole message.
 	From int64 `json:"from,omitempty"`
+
+	// Attempts is the offset before which a stream leaves out earlier attempts of a step. It
+	// is 0 if there were none.
+	Attempts int64 `json:"attempts,omitempty"`
 
 	// Status and Error say how a run ended that did not complete.
 	Status tapedeck.Status `json:"status,omitempty"`

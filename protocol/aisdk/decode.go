@@ -29,6 +29,7 @@ type input struct {
 	Trigger   string          `json:"trigger"`
 	MessageID string          `json:"messageId"`
 	Config    json.RawMessage `json:"config"` // for the agent's runner; nil for none
+	Run       string          `json:"run"`    // the id of the run that begins with the messages, of an agent elsewhere; "" for none
 
 	agent   string
 	version int

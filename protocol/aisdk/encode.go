@@ -15,8 +15,8 @@ import (
 // have lost their payload give no chunks. No chunk names a part that the client does
 // not have: a client throws the whole stream away then.
 type encoder struct {
-	version    int    // of the AI SDK, for the chunks that it knows
-	invocation string // the run
+	version int      // of the AI SDK, for the chunks that it knows
+	runs    []string // of the message, the first one first; those that are known when the stream begins
 
 	begun, stepped, ended bool
 	turn                  int   // of the newest step
@@ -24,11 +24,14 @@ type encoder struct {
 	stepAt                int64 // the offset at which the newest step began
 	parts                 map[string]*part
 	calls                 map[string]*call
-	questions             []question // without an answer
-	begin                 int64      // the offset at which the run began
-	from                  int64      // chunks of events before this offset are not sent: the client has them; 0 for all
-	delta                 delta      // not in buf yet
-	buf                   []byte     // frames
+	questions             []question          // without an answer
+	asked                 []payload.Interrupt // questions with which a run before the last one ended
+	begin                 int64               // the offset at which the first run began
+	from                  int64               // chunks of events before this offset are not sent: the client has them; 0 for all
+	delta                 delta               // not in buf yet
+	buf                   []byte              // frames
+	event                 string              // the name of the next frames; the AI SDK does not look at it
+	attempts              int64               // see [place]
 }
 
 // A part is a text or a reasoning of a message.
@@ -44,6 +47,7 @@ type call struct {
 	whole     bool   // the arguments are complete
 	offset    int64  // at which it began
 	answered  bool
+	denied    bool
 }
 
 // A question is one that a user must answer.
@@ -58,14 +62,14 @@ func (q *question) approved(option string) bool {
 	return i >= 0 && slices.Contains(allowing, q.Options[i].Kind)
 }
 
-func newEncoder(version int, invocation string) *encoder {
-	return &encoder{version: version, invocation: invocation, parts: map[string]*part{}, calls: map[string]*call{}}
+func newEncoder(version int, runs []string) *encoder {
+	return &encoder{version: version, runs: runs, parts: map[string]*part{}, calls: map[string]*call{}}
 }
 
 // put gathers a chunk.
 func (c *encoder) put(typ string, members ...member) {
 	c.flush()
-	c.buf = sse.AppendFrame(c.buf, "", "", chunk(typ, members...))
+	c.buf = sse.AppendFrame(c.buf, "", c.event, chunk(typ, members...))
 }
 
 // content prepares for a chunk with content: it begins the step of a model call.
@@ -119,13 +123,24 @@ func (c *encoder) endStep() {
 	c.stepped = false
 }
 
-// add gathers the chunks of an event of the run.
+// place returns where the message is.
+func (c *encoder) place() place {
+	p := place{Offset: c.begin, Invocation: c.runs[0]}
+	if len(c.runs) > 1 {
+		p.Runs = c.runs
+	}
+	return p
+}
+
+// add gathers the chunks of an event of the message.
 func (c *encoder) add(e *tapedeck.Event) {
 	c.at = e.Offset
 	switch {
 	case e.Type == tapedeck.RunStarted && !c.begun:
 		c.begun, c.begin = true, e.Offset
-		c.put(chunkStart, text("messageId", c.invocation), placed(place{Offset: e.Offset, Invocation: c.invocation, From: c.from}))
+		p := c.place()
+		p.From, p.Attempts = c.from, c.attempts
+		c.put(chunkStart, text("messageId", p.Invocation), placed(p))
 		return
 	case !c.begun || c.ended || jsonobj.Member(e.Data, "subagentRunId") != nil:
 		return
@@ -172,6 +187,10 @@ func (c *encoder) other(e *tapedeck.Event) {
 	case tapedeck.RunFinished:
 		c.finish(e)
 	case tapedeck.RunError:
+		if c.goesOn(e) {
+			c.interlude()
+			return
+		}
 		c.fail(errorText(jsonobj.StringOf(jsonobj.Member(e.Data, "message"))))
 	}
 }
@@ -272,11 +291,16 @@ func (c *encoder) finish(e *tapedeck.Event) {
 	}
 	var interrupts []payload.Interrupt
 	if d.Outcome != nil {
-		if d.Outcome.Type == payload.OutcomeCancelled {
-			c.abort()
-			return
-		}
 		interrupts = d.Outcome.Interrupts
+	}
+	switch {
+	case c.goesOn(e):
+		c.asked = append(c.asked, interrupts...)
+		c.interlude()
+		return
+	case d.Outcome != nil && d.Outcome.Type == payload.OutcomeCancelled:
+		c.abort()
+		return
 	}
 	for i := range interrupts {
 		c.approval(interrupts[i].ID, interrupts[i].ToolCallID)
@@ -288,11 +312,24 @@ func (c *encoder) finish(e *tapedeck.Event) {
 	c.end(reason, e.Offset+1)
 }
 
+// goesOn reports whether the message continues in another run after the end of the one of e.
+func (c *encoder) goesOn(e *tapedeck.Event) bool { return e.Invocation != c.runs[len(c.runs)-1] }
+
+// interlude ends what is open at the end of a run that another one continues.
+func (c *encoder) interlude() {
+	c.closeParts()
+	c.endStep()
+	clear(c.parts)
+	c.turn = 0
+}
+
 // end ends the stream of the message. next is the offset of the next event.
 func (c *encoder) end(reason string, next int64) {
 	c.closeParts()
 	c.endStep()
-	c.put(chunkFinish, text("finishReason", reason), placed(place{Offset: c.begin, Invocation: c.invocation, Next: next}))
+	p := c.place()
+	p.Next = next
+	c.put(chunkFinish, text("finishReason", reason), placed(p))
 	c.ended = true
 }
 

@@ -110,7 +110,7 @@ func (h *handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Cache-Control", "no-store")
 	if status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests {
-		w.Header().Set("Retry-After", "1")
+		w.Header().Set("Retry-After", problem.RetryAfter(seen))
 	}
 	w.WriteHeader(status)
 	_, _ = w.Write([]byte(sentence(seen))) // if the client has disconnected, nobody needs it

@@ -36,10 +36,7 @@ func (h *handler) ingest(w http.ResponseWriter, r *http.Request) error {
 	}
 	f := startFeed(r, intake.Open(w, r))
 	defer f.stop()
-	rec := newRecorder("agent:"+r.PathValue("agent"), func(run string) bool {
-		_, used, err := h.Views.FindInvocation(r.Context(), id, run)
-		return err == nil && used
-	})
+	rec := newRecorder("agent:"+r.PathValue("agent"), func(run string) (string, bool) { return h.usedBy(r.Context(), id, run) })
 	head, err := h.record(r.Context(), id, f, rec)
 	if err == nil {
 		return httpapi.WriteJSON(w, http.StatusOK, struct {
@@ -48,10 +45,27 @@ func (h *handler) ingest(w http.ResponseWriter, r *http.Request) error {
 		}{rec.run, head})
 	}
 	if rec.begun { // what has arrived stays, and its run must not stay open
-		_, _ = h.append(context.WithoutCancel(r.Context()), id, rec.broken())
+		_, _ = h.append(context.WithoutCancel(r.Context()), tapedeck.Append{Session: id, Events: rec.broken()})
 	}
 	h.refuse(w, r, err) // before stop, which ends the context of the request
 	return nil
+}
+
+// usedBy reports whether a session has a run of this id. If that is the newest message of the
+// chat, parent is its last run: the stream continues the message.
+func (h *handler) usedBy(ctx context.Context, session, run string) (parent string, used bool) {
+	if _, used, err := h.Views.FindInvocation(ctx, session, run); err != nil || !used {
+		return "", false
+	}
+	_, now, err := h.now(ctx, session)
+	if err != nil {
+		return "", true
+	}
+	all := chainsOf(&now)
+	if c := all.of[run]; c != nil && c.message() == all.last.message() {
+		parent = c.last().Invocation
+	}
+	return parent, true
 }
 
 // record appends the chunks of a body. It returns the head after them.
@@ -63,7 +77,7 @@ func (h *handler) record(ctx context.Context, id string, f *feed, rec *recorder)
 			f.share.Give(int64(len(raw)))
 		}
 		if events := rec.take(); len(events) > 0 {
-			done, wrong := h.append(ctx, id, events)
+			done, wrong := h.append(ctx, tapedeck.Append{Session: id, Events: events})
 			if wrong != nil {
 				rec.begun = false // the run has ended without the recorder, or never began
 				return 0, wrong
@@ -170,13 +184,12 @@ func notStream(err error) error {
 
 // append appends events. If the session does not exist, it creates it first, with a title
 // from the first message of a user.
-func (h *handler) append(ctx context.Context, id string, events []tapedeck.Event) (tapedeck.Appended, error) {
-	a := tapedeck.Append{Session: id, Events: events}
+func (h *handler) append(ctx context.Context, a tapedeck.Append) (tapedeck.Appended, error) {
 	done, err := h.Verbs.Append(ctx, a)
 	if tapedeck.KindOf(err) != tapedeck.NotFound {
 		return done, err
 	}
-	_, err = h.Verbs.Create(ctx, api.NewSession{ID: id, Title: titleOf(events)})
+	_, err = h.Verbs.Create(ctx, api.NewSession{ID: a.Session, Title: titleOf(a.Events)})
 	if err != nil && tapedeck.KindOf(err) != tapedeck.Conflict { // another request has created it
 		return done, err
 	}

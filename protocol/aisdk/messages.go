@@ -16,6 +16,10 @@ import (
 // pageMessages is how many messages one question to the views asks for.
 const pageMessages = 10_000
 
+// BegunHeader is the header of an answer with messages that says "false" of a chat that has not
+// begun: it has no session yet, which is no error. A chat that has begun lacks it.
+const BegunHeader = "Tapedeck-Begun"
+
 // messages answers with the conversation of a chat as UIMessages. The message of the
 // open run is not among them: resuming its stream gives all of it, and a client before
 // version 7 would add that to what it has.
@@ -26,7 +30,8 @@ func (h *handler) messages(w http.ResponseWriter, r *http.Request) error {
 	}
 	head, err := h.find(r)
 	if h.notBegun(r, head, err) {
-		return httpapi.WriteJSON(w, http.StatusOK, []uiMessage{}) // a chat that has not begun
+		w.Header().Set(BegunHeader, "false")
+		return httpapi.WriteJSON(w, http.StatusOK, []uiMessage{})
 	}
 	if err != nil {
 		return err
@@ -83,36 +88,40 @@ type item struct {
 // uiMessages returns the messages of a conversation, without that of the open run. The
 // parts of a run are in the order in which its stream begins them.
 func uiMessages(now *view.Snapshot, open string, version int) (out []uiMessage) {
-	runs := map[string]*view.Run{}
-	for i := range now.Runs {
-		runs[now.Runs[i].Invocation] = &now.Runs[i]
+	all := chainsOf(now)
+	open = all.message(open)
+	type step struct {
+		at         int // the place of the message
+		invocation string
+		turn       int
 	}
-	places, turns := map[string]int{}, map[string]int{}
-	for _, it := range items(now, runs, version) {
+	steps := map[string]step{} // the newest one of each message
+	for _, it := range items(now, &all, version) {
 		if it.whole != nil {
 			out = append(out, *it.whole)
 			continue
 		}
-		if it.invocation == open {
+		id := all.message(it.invocation)
+		if id == open {
 			continue
 		}
-		i, ok := places[it.invocation]
+		s, ok := steps[id]
 		if !ok {
-			i = len(out)
-			places[it.invocation] = i
-			out = append(out, uiMessage{it.invocation, payload.RoleAssistant, metadataOf(runs[it.invocation]), nil})
+			s.at = len(out)
+			out = append(out, uiMessage{id, payload.RoleAssistant, metadataOf(all.of[it.invocation]), nil})
 		}
-		if !ok || it.turn != 0 && it.turn != turns[it.invocation] {
-			out[i].Parts = append(out[i].Parts, chunk("step-start"))
-			turns[it.invocation] = it.turn
+		if !ok || it.invocation != s.invocation || it.turn != 0 && it.turn != s.turn {
+			out[s.at].Parts = append(out[s.at].Parts, chunk("step-start"))
+			steps[id] = step{s.at, it.invocation, it.turn}
 		}
-		out[i].Parts = append(out[i].Parts, it.part)
+		out[s.at].Parts = append(out[s.at].Parts, it.part)
 	}
 	return out
 }
 
-func metadataOf(r *view.Run) map[string]place {
-	p := place{Offset: r.Offset, Invocation: r.Invocation}
+func metadataOf(c chain) map[string]place {
+	r := c.last()
+	p := placeOf(c)
 	if r.EndOffset != nil {
 		p.Next = *r.EndOffset + 1
 	}
@@ -125,8 +134,21 @@ func metadataOf(r *view.Run) map[string]place {
 	return map[string]place{metaKey: p}
 }
 
+// placeOf returns where a message is.
+func placeOf(c chain) place {
+	p := place{Offset: c[0].Offset, Invocation: c.message()}
+	if len(c) > 1 {
+		p.Runs = c.ids()
+	}
+	return p
+}
+
 // items returns what a conversation has, by offset.
-func items(now *view.Snapshot, runs map[string]*view.Run, version int) (list []item) {
+func items(now *view.Snapshot, all *chains, version int) (list []item) {
+	runs := map[string]*view.Run{}
+	for i := range now.Runs {
+		runs[now.Runs[i].Invocation] = &now.Runs[i]
+	}
 	for i := range now.Messages {
 		m := &now.Messages[i]
 		run := runs[m.Invocation]
@@ -137,7 +159,7 @@ func items(now *view.Snapshot, runs map[string]*view.Run, version int) (list []i
 		case run != nil && m.Role == payload.RoleUser && m.Offset > run.Offset:
 			it.part = steeringPart(version, m.ID, m.Text)
 		case run == nil || m.Offset < run.Offset || m.Role == payload.RoleUser || m.Role == payload.RoleSystem:
-			if it.whole = wholeMessage(m, now); it.whole == nil {
+			if it.whole = wholeMessage(m, now, version); it.whole == nil {
 				continue
 			}
 		default:
@@ -150,7 +172,7 @@ func items(now *view.Snapshot, runs map[string]*view.Run, version int) (list []i
 	for i := range now.Calls {
 		k := &now.Calls[i]
 		if run := runs[k.Invocation]; run != nil && k.Offset > run.Offset && k.Name != "" && k.Subagent == "" {
-			list = append(list, item{offset: k.Offset, invocation: k.Invocation, turn: k.Turn, part: partOfCall(k, run)})
+			list = append(list, item{offset: k.Offset, invocation: k.Invocation, turn: k.Turn, part: partOfCall(k, all.at(run), now, version)})
 		}
 	}
 	if p := now.Plan; p != nil && runs[p.Invocation] != nil {
@@ -179,7 +201,7 @@ func partOfMessage(m *view.Message) json.RawMessage {
 
 // wholeMessage returns a message that is no part of the answer of a run: what a user or
 // the system said, and the history that a client brought.
-func wholeMessage(m *view.Message, now *view.Snapshot) *uiMessage {
+func wholeMessage(m *view.Message, now *view.Snapshot, version int) *uiMessage {
 	out := &uiMessage{ID: m.ID, Role: m.Role, Metadata: map[string]place{metaKey: {Offset: m.Offset, Invocation: m.Invocation}}}
 	switch m.Role {
 	case payload.RoleUser:
@@ -194,7 +216,7 @@ func wholeMessage(m *view.Message, now *view.Snapshot) *uiMessage {
 		}
 		for i := range now.Calls {
 			if k := &now.Calls[i]; k.MessageID == m.ID && k.Name != "" {
-				out.Parts = append(out.Parts, partOfCall(k, nil))
+				out.Parts = append(out.Parts, partOfCall(k, nil, now, version))
 			}
 		}
 		return out
@@ -234,38 +256,93 @@ func userFile(p *contentPart) json.RawMessage {
 	return chunk(chunkFile, text("mediaType", media), name, text("url", url))
 }
 
-// partOfCall returns a call as a part. run is nil for a call of the history.
-func partOfCall(k *view.ToolCall, run *view.Run) json.RawMessage {
-	id, input := text("toolCallId", k.ID), member{"input", inputOf(k.Arguments)}
+// partOfCall returns a call as a part. runs are those of its message, nil for a call of the history.
+func partOfCall(k *view.ToolCall, runs chain, now *view.Snapshot, version int) json.RawMessage {
+	var approval *uiApproval
+	if version >= 6 {
+		approval = approvalOf(k, runs, now)
+	}
 	state := func(state string, more ...member) json.RawMessage {
-		return chunk(toolPrefix+k.Name, append([]member{id, text("state", state), input}, more...)...)
+		return chunk(toolPrefix+k.Name, append([]member{text("toolCallId", k.ID), text("state", state), {"input", inputOf(k.Arguments)}, approval.member()}, more...)...)
 	}
 	switch {
+	case approval != nil && approval.denied():
+		return state(stateOutputDenied)
 	case k.Result != nil && k.Status == tapedeck.StatusFailed:
 		return state(stateOutputError, text("errorText", cmp.Or(k.Result.Error, k.Result.Text, "the tool failed")))
 	case k.Result != nil:
 		return state(stateOutputAvailable, member{"output", outputOf(k.Result.Text)})
-	case run == nil:
-	case run.Interrupts != nil:
-		if id := interruptOf(run, k.ID); id != "" {
-			return state("approval-requested", encode("approval", map[string]string{"id": id}))
-		}
-	case run.Status != tapedeck.StatusComplete:
+	case runs == nil:
+	case runs.last().Status != tapedeck.StatusComplete && runs.last().Interrupts == nil:
 		return state(stateOutputError, text("errorText", unanswered))
+	case approval != nil && approval.Approved == nil:
+		return state("approval-requested")
 	}
 	return state(stateInputAvailable)
+}
+
+// A uiApproval is the approval of a part.
+type uiApproval struct {
+	ID       string `json:"id"`
+	Approved *bool  `json:"approved,omitempty"` // nil before the answer
+}
+
+func (a *uiApproval) denied() bool { return a.Approved != nil && !*a.Approved }
+
+func (a *uiApproval) member() member {
+	if a == nil {
+		return member{}
+	}
+	return encode("approval", a)
+}
+
+// approvalOf returns the question about a call, with its answer; nil if nobody asked.
+func approvalOf(k *view.ToolCall, runs chain, now *view.Snapshot) *uiApproval {
+	for i := range now.Permissions {
+		p := &now.Permissions[i]
+		if p.ToolCallID != k.ID || p.Invocation != k.Invocation || p.Option == "" {
+			continue
+		}
+		yes := slices.ContainsFunc(p.Options, func(o view.PermissionOption) bool { return o.ID == p.Option && slices.Contains(allowing, o.Kind) })
+		if yes || k.Result == nil || k.Status == tapedeck.StatusFailed { // otherwise the tool has answered all the same
+			return &uiApproval{p.ID, &yes}
+		}
+	}
+	for _, r := range runs {
+		id := interruptOf(r, k.ID)
+		switch {
+		case id == "":
+		case k.Result != nil:
+			return &uiApproval{id, new(!k.Result.Denied)}
+		default:
+			return &uiApproval{ID: id}
+		}
+	}
+	if k.Result != nil && k.Result.Denied {
+		return &uiApproval{k.ID, new(false)} // its run is not known any more
+	}
+	return nil
 }
 
 // interruptOf returns the id of the question about a call with which a program elsewhere
 // has ended its run, "" for none.
 func interruptOf(run *view.Run, call string) string {
-	var list []payload.Interrupt
-	if json.Unmarshal(run.Interrupts, &list) != nil {
-		return ""
-	}
+	list := interruptsOf(run)
 	i := slices.IndexFunc(list, func(q payload.Interrupt) bool { return q.ToolCallID == call })
 	if i < 0 {
 		return ""
 	}
 	return list[i].ID
+}
+
+// asks reports whether a program elsewhere has ended its run with a question.
+func asks(run *view.Run, id string) bool {
+	return slices.ContainsFunc(interruptsOf(run), func(q payload.Interrupt) bool { return q.ID == id })
+}
+
+func interruptsOf(run *view.Run) (list []payload.Interrupt) {
+	if run.Interrupts == nil || json.Unmarshal(run.Interrupts, &list) != nil {
+		return nil
+	}
+	return list
 }

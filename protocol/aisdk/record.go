@@ -14,8 +14,8 @@ import (
 // A recorder turns the chunks of one message into the events of one run.
 type recorder struct {
 	actor string
-	used  func(run string) bool // whether the session has a run of that id
-	run   string                // "" before the start
+	used  usedBy
+	run   string // "" before the start
 
 	begun     bool // the log has the run, and it has not ended
 	ended     bool
@@ -28,7 +28,11 @@ type recorder struct {
 	events    []tapedeck.Event
 }
 
-func newRecorder(actor string, used func(run string) bool) *recorder {
+// A usedBy reports whether the session has a run of an id, and the run that the stream
+// continues, "" for none.
+type usedBy func(run string) (parent string, used bool)
+
+func newRecorder(actor string, used usedBy) *recorder {
 	return &recorder{actor: actor, used: used, parts: map[string]string{}, calls: map[string]*call{}}
 }
 
@@ -106,12 +110,17 @@ func (r *recorder) add(raw json.RawMessage) error {
 }
 
 // begin begins the run. Its id is that of the message, unless an earlier run has it: after
-// an approval the AI SDK continues the message in another stream.
+// an approval the AI SDK continues the message in another stream, which is another run.
 func (r *recorder) begin(id string) {
-	if r.run = id; tapedeck.CheckID("the id", id) != nil || r.used(id) {
+	r.run = id
+	parent, used := "", tapedeck.CheckID("the id", id) != nil
+	if !used {
+		parent, used = r.used(id)
+	}
+	if used {
 		r.run = tapedeck.NewID("inv_")
 	}
-	r.put(payload.RunStarted{ThreadID: tapedeck.MainThread, RunID: r.run})
+	r.put(payload.RunStarted{ThreadID: tapedeck.MainThread, RunID: r.run, ParentRunID: parent})
 }
 
 // reset records that the step begins again.
@@ -222,7 +231,7 @@ func (r *recorder) tool(c *recorded) error {
 	case chunkToolError:
 		r.answer(c.ToolCallID, c.ErrorText, cmp.Or(c.ErrorText, "the tool failed"))
 	case chunkToolDenied:
-		r.answer(c.ToolCallID, "", "the user denied the call")
+		r.answerWith(c.ToolCallID, "", denial, tapedeck.Meta{Denied: true}.In(nil))
 	case chunkApproval:
 		r.endCall(c.ToolCallID, nil)
 		r.approvals = append(r.approvals, payload.Interrupt{ID: c.ApprovalID, Reason: "tool_call", ToolCallID: c.ToolCallID})
@@ -243,14 +252,19 @@ func (r *recorder) endCall(id string, input json.RawMessage) {
 	r.put(payload.ToolCallEnd{ToolCallID: id})
 }
 
-func (r *recorder) answer(id, answer, failure string) {
+func (r *recorder) answer(id, answer, failure string) { r.answerWith(id, answer, failure, nil) }
+
+// answerWith records an answer with metadata.
+func (r *recorder) answerWith(id, answer, failure string, metadata tapedeck.Members) {
 	r.endCall(id, nil)
 	k := r.calls[id]
 	if k.answered {
 		return
 	}
 	k.answered = true
-	e := payload.NewEvent(payload.ToolCallResult{MessageID: r.newID(), ToolCallID: id, Content: payload.Text(answer), Role: payload.RoleTool})
+	d := payload.ToolCallResult{MessageID: r.newID(), ToolCallID: id, Content: payload.Text(answer), Role: payload.RoleTool}
+	d.Metadata = metadata
+	e := payload.NewEvent(d)
 	if failure != "" {
 		e.Data = jsonobj.WithMember(e.Data, "error", failure)
 	}

@@ -148,14 +148,14 @@ func (in *input) fresh(now *view.Snapshot) (list []payload.Message, err error) {
 	for i := range now.Runs {
 		known[now.Runs[i].Invocation] = true
 	}
-	after := 0
+	all, after := chainsOf(now), 0
 	for i := range in.Messages {
 		if known[in.Messages[i].ID] {
 			after = i + 1
 		}
 	}
 	for i := range in.Messages[:after] {
-		list = append(list, outputs(&in.Messages[i], now)...)
+		list = append(list, outputs(&in.Messages[i], now, &all)...)
 	}
 	seen := map[string]bool{}
 	for i := range in.Messages[after:] {
@@ -174,12 +174,12 @@ func (in *input) fresh(now *view.Snapshot) (list []payload.Message, err error) {
 }
 
 // outputs returns the outputs in a message for calls that have no answer in the log.
-func outputs(m *message, now *view.Snapshot) (list []payload.Message) {
+func outputs(m *message, now *view.Snapshot, all *chains) (list []payload.Message) {
 	for i := range m.Parts {
 		p := &m.Parts[i]
 		answer, ok := p.answer()
 		open := slices.ContainsFunc(now.Calls, func(k view.ToolCall) bool {
-			return k.ID == p.ToolCallID && k.Result == nil && k.Invocation == m.ID && k.Status != tapedeck.StatusCancelled && k.Status != tapedeck.StatusInterrupted
+			return k.ID == p.ToolCallID && k.Result == nil && all.message(k.Invocation) == m.ID && k.Status != tapedeck.StatusCancelled && k.Status != tapedeck.StatusInterrupted
 		})
 		if p.tool() != "" && ok && open {
 			list = append(list, answer)

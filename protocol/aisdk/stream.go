@@ -35,7 +35,7 @@ func versionOf(r *http.Request) (int, error) {
 	}
 }
 
-// A stream sends one run to a client. It begins with start and ends with [DONE],
+// A stream sends one message to a client. It begins with start and ends with [DONE],
 // whatever happens.
 type stream struct {
 	*handler
@@ -43,9 +43,10 @@ type stream struct {
 	out     *sse.Stream
 	session string
 	past    past
+	known   int64 // the client has what came after this offset, also of earlier attempts; -1 for a client that has nothing
 }
 
-// A past says what earlier attempts of the run have done, as of an offset. The stream of
+// A past says what earlier attempts of a run have done, as of an offset. The stream of
 // a message that is read from its beginning leaves it out.
 type past struct {
 	attempts []tapedeck.Jump
@@ -62,7 +63,7 @@ func (p *past) has(e *tapedeck.Event) bool {
 // findPast finds the attempts since an offset.
 func (s *stream) findPast(ctx context.Context, from int64) error {
 	head, err := s.Sessions.Head(ctx, s.session)
-	if err != nil || head.LastJump <= from {
+	if err != nil || head.LastJump <= from || s.known == 0 {
 		return err
 	}
 	t, err := s.Views.Timeline(ctx, s.session, head.Head)
@@ -70,9 +71,13 @@ func (s *stream) findPast(ctx context.Context, from int64) error {
 		return err
 	}
 	s.past.to = head.Head
+	if s.known >= 0 {
+		s.past.to = min(s.known, head.Head)
+	}
 	for _, j := range t.Jumps() {
-		if j.Attempt && j.Offset > from && j.Reverts(tapedeck.MainThread) {
+		if j.Attempt && j.Offset > from && j.Offset < s.past.to && j.Reverts(tapedeck.MainThread) {
 			s.past.attempts = append(s.past.attempts, j)
+			s.attempts = s.past.to
 		}
 	}
 	return nil
@@ -83,10 +88,10 @@ var (
 	errCutOff  = tapedeck.Errorf(tapedeck.Gone, "the session ended before its run did")
 )
 
-func (h *handler) newStream(w http.ResponseWriter, version int, session, invocation string) *stream {
+func (h *handler) newStream(w http.ResponseWriter, version int, session string, runs ...string) *stream {
 	w.Header().Set("X-Vercel-Ai-Ui-Message-Stream", "v1")
 	w.Header().Set("X-Accel-Buffering", "no") // otherwise some proxies hold chunks back
-	return &stream{handler: h, encoder: newEncoder(version, invocation), out: sse.NewStream(w, sse.Heartbeat), session: session}
+	return &stream{handler: h, encoder: newEncoder(version, runs), out: sse.NewStream(w, sse.Heartbeat), session: session, known: -1}
 }
 
 // done ends every stream.
@@ -100,8 +105,8 @@ func (s *stream) send() error {
 	return s.out.Send(frames)
 }
 
-// follow sends the chunks of the run, whose first event is at or after an offset, until
-// the run ends or waits for an answer. An error before the first chunk is the answer of
+// follow sends the chunks of a message, whose first event is at or after an offset, until
+// its last run ends or waits for an answer. An error before the first chunk is the answer of
 // the request; later it becomes a chunk.
 func (s *stream) follow(r *http.Request, from int64) error {
 	defer s.out.Close()
@@ -142,7 +147,7 @@ func (s *stream) page(page tapedeck.Page) error {
 		if err != nil {
 			return err
 		}
-		if e.ThreadName() != tapedeck.MainThread || e.Invocation != s.invocation || s.past.has(&e) {
+		if e.ThreadName() != tapedeck.MainThread || !slices.Contains(s.runs, e.Invocation) || s.past.has(&e) {
 			continue
 		}
 		if s.addFrom(&e); s.ended {
@@ -163,17 +168,25 @@ func (s *stream) addFrom(e *tapedeck.Event) {
 		return
 	}
 	n := len(s.buf)
-	if s.add(e); e.Type == tapedeck.RunStarted {
+	if s.add(e); e.Type == tapedeck.RunStarted && e.Invocation == s.runs[0] {
 		return
 	}
 	s.pause() // the stream that the client had has ended, and so all that was open
 	s.buf = s.buf[:n]
 }
 
+// eventCut names the frames that end a stream before its run has ended. A client that can
+// connect again leaves them out: none of them is in the stream when it is sent again.
+const eventCut = "cut"
+
 // cut ends the stream with an error that is not the error of the run.
 func (s *stream) cut(r *http.Request, err error) {
 	if s.ended {
 		return
+	}
+	s.flush()
+	if !errors.Is(err, errCutOff) { // nothing more would come
+		s.event = eventCut
 	}
 	s.closeParts()
 	s.endStep()

@@ -9,6 +9,9 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
+// denial is the error of a call that the user has denied.
+const denial = "the user denied the call"
+
 // unanswered is the error of a call whose run ended before its tool answered.
 const unanswered = "the run ended before the tool answered"
 
@@ -53,6 +56,14 @@ func (c *encoder) result(e *tapedeck.Event) {
 	}
 	m := payload.Message{Content: d.Content}
 	failure := failureOf(e.Data, m.Text())
+	denied := tapedeck.MetaOf(json.RawMessage(jsonobj.Member(e.Data, "metadata"))).Denied
+	if i := slices.IndexFunc(c.asked, func(q payload.Interrupt) bool { return q.ToolCallID == d.ToolCallID }); i >= 0 {
+		c.answered(c.asked[i].ID, d.ToolCallID, !denied)
+	}
+	if denied {
+		c.deny(d.ToolCallID)
+		return
+	}
 	c.answer(d.ToolCallID, m.Text(), failure)
 }
 
@@ -73,7 +84,7 @@ func failureOf(data json.RawMessage, answer string) string {
 // answer gathers the answer of a tool; failure is why it failed, "" if it did not.
 func (c *encoder) answer(id, answer, failure string) {
 	k := c.calls[id]
-	if k == nil {
+	if k == nil || k.denied && failure != "" { // the client shows that it was denied
 		return
 	}
 	if !k.whole {
@@ -126,12 +137,42 @@ func (c *encoder) permission(e *tapedeck.Event) {
 	switch {
 	case !c.isApproval(&q.Question):
 		c.question(&q.Question, answerOf(a.Option))
-	case !q.approved(a.Option) && !c.calls[q.ToolCallID].answered:
-		if !c.calls[q.ToolCallID].whole {
-			c.input(q.ToolCallID)
-		}
-		c.put(chunkToolDenied, text("toolCallId", q.ToolCallID))
+	case a.Option == "" || c.calls[q.ToolCallID].answered:
+	case q.approved(a.Option):
+		c.answered(q.ID, q.ToolCallID, true)
+	default:
+		c.answered(q.ID, q.ToolCallID, false)
+		c.deny(q.ToolCallID)
 	}
+}
+
+// answered gathers what a user answered to a question about a call, for a client that has not
+// asked: it gets the message from its start. The chunk of an answer is new in version 7. Before,
+// a question would stay on the page while an approved tool works.
+func (c *encoder) answered(id, call string, approved bool) {
+	if c.from > 0 || approved && c.version < 7 {
+		return
+	}
+	if c.approval(id, call); c.version >= 7 {
+		c.put(chunkAnswered, text("approvalId", id), encode("approved", approved))
+	}
+}
+
+// deny gathers that the user denied a call.
+func (c *encoder) deny(call string) {
+	k := c.calls[call]
+	if k == nil || k.denied {
+		return
+	}
+	if !k.whole {
+		c.input(call)
+	}
+	k.denied, k.answered = true, true
+	if c.version < 6 {
+		c.put(chunkToolError, text("toolCallId", call), text("errorText", denial))
+		return
+	}
+	c.put(chunkToolDenied, text("toolCallId", call))
 }
 
 // isApproval reports whether the client can show a question as the approval of a call.

@@ -69,7 +69,7 @@ func (f *broadcast) frame(ctx context.Context, s *subscriber, p tapedeck.Page) (
 	}
 	b := bytes.NewBuffer(make([]byte, 0, s.rd.frameSize(&part)))
 	s.rd.encodeData(b, &part)
-	made.data, made.bytes = b.Len(), appendControl(b.Bytes(), &part, made.cursor)
+	made.data, made.bytes = b.Len(), appendControl(b.Bytes(), &part, s.rd.session.Gen, made.cursor)
 	if key.epoch == s.rd.epoch { // otherwise it may have events that were erased since they were read
 		f.newest = (f.newest + 1) % len(f.frames)
 		f.frames[f.newest] = made

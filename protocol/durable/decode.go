@@ -68,38 +68,42 @@ func decodeProducer(h http.Header) (*tapedeck.Producer, error) {
 }
 
 // decodeExpect reads If-Match: the offset that the append will get, in the form of the
-// protocol or as a plain number, with or without quotes.
-func decodeExpect(h http.Header) (*int64, error) {
+// protocol or as a plain number, with or without quotes. gen is the incarnation that it is
+// of, 0 if the client does not say it.
+func decodeExpect(h http.Header) (at *int64, gen int64, err error) {
 	v := h["If-Match"]
 	if len(v) == 0 || v[0] == "*" {
-		return nil, nil
+		return nil, 0, nil
 	}
 	s := v[0]
 	if len(s) > 1 && s[0] == '"' && s[len(s)-1] == '"' {
 		s = s[1 : len(s)-1]
 	}
-	if o, ok := parseOffset(s); ok && o.k == 0 {
-		return &o.n, nil
+	if p, ok := parsePlace(s); ok && p.k == 0 {
+		return &p.n, p.gen, nil
 	}
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil && n >= 0 && len(v) == 1 {
-		return &n, nil
+		return &n, 0, nil
 	}
-	return nil, tapedeck.Errorf(tapedeck.Invalid, "If-Match %.64q is not an offset", v[0]).
+	return nil, 0, tapedeck.Errorf(tapedeck.Invalid, "If-Match %.64q is not an offset", v[0]).
 		WithHint(`send the Stream-Next-Offset that you know, in quotes, or a number such as "17"`)
 }
 
-// decodeAppend reads the headers of a POST.
-func decodeAppend(h http.Header) (tapedeck.Append, error) {
-	a := tapedeck.Append{Close: isTrue(h, hClosed)}
+// decodeAppend reads the headers of a POST to a stream or a session.
+func decodeAppend(h http.Header, id string) (*appending, error) {
+	a := &appending{Append: tapedeck.Append{Session: id, Close: isTrue(h, hClosed)}}
 	var err error
 	if a.Producer, err = decodeProducer(h); err != nil {
-		return a, err
+		return nil, err
 	}
 	if a.StreamSeq, err = header(h, hSeq); err != nil {
-		return a, err
+		return nil, err
 	}
-	a.Expect, err = decodeExpect(h)
-	return a, err
+	if a.Expect, a.expectGen, err = decodeExpect(h); err != nil {
+		return nil, err
+	}
+	a.Check = a.check
+	return a, nil
 }
 
 // A lifetime is the lifetime of a stream in a PUT.

@@ -25,11 +25,8 @@ func noContent(w http.ResponseWriter, err error) error {
 // fail answers with an error.
 func (h *handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	var refused *tapedeck.AppendError
-	if errors.As(err, &refused) {
-		setRefusal(w.Header(), refused)
-		if refused.Refusal == tapedeck.RefusedOffset { // the client has sent it as a precondition
-			err = &tapedeck.Error{Kind: tapedeck.Precondition, Message: refused.Err.Message, Hint: refused.Err.Hint}
-		}
+	if errors.As(err, &refused) && refused.Refusal == tapedeck.RefusedOffset { // the client has sent it as a precondition
+		err = &tapedeck.Error{Kind: tapedeck.Precondition, Message: refused.Err.Message, Hint: refused.Err.Hint}
 	}
 	problem.Write(w, r, err, h.Logger)
 }
@@ -37,7 +34,7 @@ func (h *handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 // setRefusal sets the headers that a client needs to continue after its append was
 // refused.
 func setRefusal(h http.Header, e *tapedeck.AppendError) {
-	setTail(h, e.Head, e.Refusal == tapedeck.RefusedClosed)
+	setTail(h, 0, e.Head, e.Refusal == tapedeck.RefusedClosed)
 	switch e.Refusal {
 	case tapedeck.RefusedEpoch:
 		setInt(h, hEpoch, e.Epoch)

@@ -11,9 +11,9 @@ import (
 // A forking is the source of a new stream.
 type forking struct {
 	source target
-	path   string  // of the source, for errors
-	at     *offset // nil for the source's tail
-	sub    int64   // how many messages after at, or bytes of the record at at, the fork also has
+	path   string // of the source, for errors
+	at     *place // nil for the source's tail
+	sub    int64  // how many messages after at, or bytes of the record at at, the fork also has
 }
 
 func decodeFork(h http.Header) (*forking, error) {
@@ -36,11 +36,11 @@ func decodeFork(h http.Header) (*forking, error) {
 		return nil, tapedeck.Errorf(tapedeck.Invalid, "a view cannot be forked").WithHint("fork its session")
 	}
 	if len(at) == 1 {
-		o, ok := parseOffset(at[0])
+		p, ok := parsePlace(at[0])
 		if !ok {
 			return nil, badOffset(at[0])
 		}
-		f.at = &o
+		f.at = &p
 	}
 	if len(sub) == 1 {
 		var ok bool
@@ -100,7 +100,10 @@ func (h *handler) source(ctx context.Context, f *forking) (tapedeck.Session, err
 func (h *handler) anchor(ctx context.Context, f *forking, source *tapedeck.Session) (int64, []byte, error) {
 	at := offset{n: source.Head}
 	if f.at != nil {
-		at = *f.at
+		at = f.at.offset
+		if err := h.checkGen(ctx, f.source, source, *f.at); err != nil {
+			return 0, nil, err
+		}
 	}
 	beyond := tapedeck.Errorf(tapedeck.Invalid, "%.256s cannot be forked at %s plus %d: it has less", f.path, at, f.sub)
 	if at.n > source.Head {

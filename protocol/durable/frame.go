@@ -66,9 +66,9 @@ const (
 
 // appendControl appends a control event, which has the offset after the data event before
 // it. Its id is also this offset, so that an EventSource resumes by itself.
-func appendControl(b []byte, p *page, cursor int64) []byte {
-	b = p.next.append(append(b, "id: "...))
-	b = p.next.append(append(b, "\nevent: control\ndata:{\"streamNextOffset\":\""...))
+func appendControl(b []byte, p *page, gen, cursor int64) []byte {
+	b = p.next.appendOf(append(b, "id: "...), gen)
+	b = p.next.appendOf(append(b, "\nevent: control\ndata:{\"streamNextOffset\":\""...), gen)
 	if p.closed {
 		return append(b, "\",\"upToDate\":true,\"streamClosed\":true}\n\n"...)
 	}

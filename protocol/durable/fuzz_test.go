@@ -189,7 +189,7 @@ func TestForksHaveTheirPrefix(t *testing.T) {
 			var body bytes.Buffer
 			_, _ = body.ReadFrom(resp.Body)
 			want := fmt.Sprintf("%016d_%016d", len(ends)-1, 0)
-			if got := resp.Header.Get("Stream-Next-Offset"); body.String() != content || got != want {
+			if got := resp.Header.Get("Stream-Next-Offset"); body.String() != content || got != fmt.Sprintf("%s_%d", want, i+2) {
 				t.Fatalf("%s has %q and ends at %s, want %q and %s", path, body.String(), got, content, want)
 			}
 		}

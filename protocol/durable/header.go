@@ -74,7 +74,7 @@ func setCommon(h http.Header, r *http.Request) {
 // setEntry sets the headers that describe a stream.
 func setEntry(h http.Header, s *tapedeck.Session) {
 	set(h, "Content-Type", s.ContentType)
-	setTail(h, s.Head, s.Closed)
+	setTail(h, s.Gen, s.Head, s.Closed)
 	h["Cache-Control"] = valNoStore
 	if s.TTL > 0 {
 		setInt(h, hTTL, int64(s.TTL/time.Second))
@@ -84,9 +84,9 @@ func setEntry(h http.Header, s *tapedeck.Session) {
 	}
 }
 
-// setTail sets the headers of the tail of a stream.
-func setTail(h http.Header, head int64, closed bool) {
-	set(h, hNextOffset, offset{n: head}.String())
+// setTail sets the headers of the tail of a stream in an incarnation.
+func setTail(h http.Header, gen, head int64, closed bool) {
+	set(h, hNextOffset, offset{n: head}.of(gen))
 	if closed {
 		h[hClosed] = valTrue
 	}

@@ -109,8 +109,8 @@ func decodeEvents(t testing.TB, stream string, encoded bool) string {
 	return out.String()
 }
 
-const tail0 = "id: 0000000000000000_0000000000000000\nevent: control\n" +
-	`data:{"streamNextOffset":"0000000000000000_0000000000000000","streamCursor":"%d","upToDate":true}` + "\n\n"
+const tail0 = "id: 0000000000000000_0000000000000000_1\nevent: control\n" +
+	`data:{"streamNextOffset":"0000000000000000_0000000000000000_1","streamCursor":"%d","upToDate":true}` + "\n\n"
 
 func cursorNow() int64 {
 	return max(0, int64(time.Since(time.Date(2024, 10, 9, 0, 0, 0, 0, time.UTC))/(20*time.Second)))
@@ -152,7 +152,7 @@ func TestFollowersSeeAppendsAndTheEnd(t *testing.T) {
 		poll := watch(t, handler, "a?offset=now&live=long-poll")
 		live.take()
 		must(t, 204, handler, "POST", "a", "[1,2]", asJSON...)
-		if got := live.take(); !strings.HasPrefix(got, "event: data\ndata:[1,2]\n\nid: 0000000000000002_0000000000000000\n") {
+		if got := live.take(); !strings.HasPrefix(got, "event: data\ndata:[1,2]\n\nid: 0000000000000002_0000000000000000_1\n") {
 			t.Errorf("got %q", got)
 		}
 		if got := poll.take(); got != "[1,2]" || !poll.ended() {
@@ -197,7 +197,7 @@ func TestLongPollTimesOut(t *testing.T) {
 			t.Errorf("ended %v, status %d", s.ended(), s.status)
 		}
 		for name, want := range map[string]string{
-			"Stream-Next-Offset": "0000000000000001_0000000000000000", "Stream-Up-To-Date": "true", "Cache-Control": "no-store",
+			"Stream-Next-Offset": "0000000000000001_0000000000000000_1", "Stream-Up-To-Date": "true", "Cache-Control": "no-store",
 		} {
 			if got := s.header.Get(name); got != want {
 				t.Errorf("%s: got %q, want %q", name, got, want)
@@ -359,7 +359,7 @@ func TestFilteredFollower(t *testing.T) {
 			t.Error("a long-poll was woken without a message")
 		}
 		time.Sleep(25 * time.Second)
-		if !poll.ended() || poll.header.Get("Stream-Next-Offset") != "0000000000000004_0000000000000000" {
+		if !poll.ended() || poll.header.Get("Stream-Next-Offset") != "0000000000000004_0000000000000000_1" {
 			t.Errorf("ended %v at %s", poll.ended(), poll.header.Get("Stream-Next-Offset"))
 		}
 		s.leave()

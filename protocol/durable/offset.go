@@ -2,6 +2,7 @@ package durable
 
 import (
 	"math/rand/v2"
+	"strconv"
 	"time"
 
 	"github.com/tapedeck/tapedeck"
@@ -14,6 +15,21 @@ type offset struct{ n, k int64 }
 
 const offsetLen = 16 + 1 + 16
 
+// of returns o as a client gets it: with the incarnation of its stream behind it, so that a
+// client that comes back with it to a stream that was recreated is told. A gen of 0 is not
+// known.
+func (o offset) of(gen int64) string {
+	return string(o.appendOf(make([]byte, 0, offsetLen+20), gen))
+}
+
+func (o offset) appendOf(b []byte, gen int64) []byte {
+	if b = o.append(b); gen == 0 {
+		return b
+	}
+	return strconv.AppendInt(append(b, '_'), gen, 10)
+}
+
+// String returns o without an incarnation.
 func (o offset) String() string {
 	b := make([]byte, 0, offsetLen)
 	return string(o.append(b))
@@ -34,14 +50,29 @@ func appendDigits(b []byte, v int64) []byte {
 	return b
 }
 
-// parseOffset reads the form that String writes, and no other.
-func parseOffset(s string) (offset, bool) {
-	if len(s) != offsetLen || s[16] != '_' {
-		return offset{}, false
+// A place is an offset that a client has sent, with the incarnation of the stream that it
+// is of; gen is 0 if the client does not say it.
+type place struct {
+	offset
+	gen int64
+}
+
+// parsePlace reads the forms that [offset.of] writes, and no other. An offset without an
+// incarnation is of whatever the stream is now: the protocol's suite sends such offsets, and
+// people type them.
+func parsePlace(s string) (p place, ok bool) {
+	if len(s) < offsetLen || s[16] != '_' {
+		return p, false
+	}
+	if gen := s[offsetLen:]; gen != "" {
+		if p.gen, ok = parseCount(gen[1:]); !ok || gen[0] != '_' || p.gen == 0 {
+			return p, false
+		}
 	}
 	n, ok := parseDigits(s[:16])
-	k, ok2 := parseDigits(s[17:])
-	return offset{n, k}, ok && ok2
+	k, ok2 := parseDigits(s[17:offsetLen])
+	p.offset = offset{n, k}
+	return p, ok && ok2
 }
 
 // parseDigits reads 1 to 16 digits.

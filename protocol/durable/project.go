@@ -105,6 +105,9 @@ func (h *handler) projectNext(ctx context.Context, rd *reading, at offset) (page
 	if err != nil {
 		return page{}, rd.explain(err)
 	}
+	if err := rd.checkPage(&p); err != nil {
+		return page{}, err
+	}
 	if len(p.Records) == 0 && at.k > 0 {
 		return page{}, badOffset(at.String())
 	}

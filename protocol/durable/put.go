@@ -121,7 +121,7 @@ func (h *handler) spec(ctx context.Context, t target, c *creation) (tapedeck.Spe
 func created(w http.ResponseWriter, r *http.Request, done *tapedeck.Created) error {
 	head, s := w.Header(), &done.Session
 	set(head, "Content-Type", s.ContentType)
-	setTail(head, s.Head, s.Closed)
+	setTail(head, s.Gen, s.Head, s.Closed)
 	if !done.New {
 		w.WriteHeader(http.StatusOK)
 		return nil

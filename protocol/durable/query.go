@@ -11,6 +11,7 @@ import (
 // A query has the parameters of a read.
 type query struct {
 	at        offset
+	gen       int64  // the incarnation that at is of; 0 if the client does not say it
 	hasOffset bool   // an offset was given
 	now       bool   // the read begins at the tail
 	live      string // "", long-poll or sse
@@ -87,9 +88,10 @@ func (q *query) setOffset(v string) error {
 		q.now = true
 		return nil
 	}
-	var ok bool
-	if q.at, ok = parseOffset(v); !ok {
+	p, ok := parsePlace(v)
+	if !ok {
 		return badOffset(v)
 	}
+	q.at, q.gen = p.offset, p.gen
 	return nil
 }

@@ -49,6 +49,9 @@ func (h *handler) begin(r *http.Request, t target) (*reading, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := h.checkGen(r.Context(), t, &s, place{q.at, q.gen}); err != nil {
+		return nil, err
+	}
 	if err := h.touch(r.Context(), &s); err != nil {
 		return nil, t.explain(err)
 	}
@@ -98,6 +101,9 @@ func (h *handler) readPage(ctx context.Context, rd *reading) (page, error) {
 	if err != nil {
 		return page{}, rd.explain(err)
 	}
+	if err := rd.checkPage(&p); err != nil {
+		return page{}, err
+	}
 	return h.next(ctx, rd.at, rd, p)
 }
 
@@ -113,7 +119,7 @@ func (h *handler) limit(rd *reading) int {
 func (h *handler) atTail(w http.ResponseWriter, r *http.Request, rd *reading) error {
 	head := w.Header()
 	set(head, "Content-Type", rd.session.ContentType)
-	setTail(head, rd.session.Head, rd.session.Closed)
+	setTail(head, rd.session.Gen, rd.session.Head, rd.session.Closed)
 	head[hUpToDate] = valTrue
 	head["Cache-Control"] = valNoStore
 	h.writeBody(w, r, rd, &page{})
@@ -125,7 +131,7 @@ func (h *handler) write(w http.ResponseWriter, r *http.Request, rd *reading, p *
 	head := w.Header()
 	tag := rd.tag(p)
 	set(head, "Etag", tag)
-	set(head, hNextOffset, p.next.String())
+	set(head, hNextOffset, p.next.of(rd.session.Gen))
 	head["Cache-Control"] = valMiddle
 	if p.tail {
 		head[hUpToDate] = valTrue
@@ -165,7 +171,7 @@ func (h *handler) longPoll(w http.ResponseWriter, r *http.Request, rd *reading) 
 	if len(p.parts) > 0 {
 		return h.write(w, r, rd, &p)
 	}
-	set(head, hNextOffset, p.next.String())
+	set(head, hNextOffset, p.next.of(rd.session.Gen))
 	head[hUpToDate] = valTrue
 	head["Cache-Control"] = valNoStore
 	if p.closed {

@@ -29,11 +29,10 @@ func (h *handler) postSession(w http.ResponseWriter, r *http.Request, t target) 
 	if err != nil {
 		return err
 	}
-	a, err := decodeAppend(r.Header)
+	a, err := decodeAppend(r.Header, t.id)
 	if err != nil {
 		return err
 	}
-	a.Session = t.id
 	if len(body) > 0 {
 		if a.Events, err = h.events(r.Header, body); err != nil {
 			return err
@@ -44,11 +43,11 @@ func (h *handler) postSession(w http.ResponseWriter, r *http.Request, t target) 
 	if len(body) == 0 && a.Producer == nil && a.Expect == nil {
 		return h.closeSession(w, r, t)
 	}
-	done, err := h.Verbs.Append(r.Context(), a)
+	done, err := h.Verbs.Append(r.Context(), a.Append)
 	if err != nil {
-		return withReceivedSeq(w.Header(), &a, err)
+		return h.refused(w, r, t, a, err)
 	}
-	appended(w, &a, &done)
+	h.appended(w, r, t, a, &done)
 	return nil
 }
 
@@ -64,7 +63,7 @@ func (h *handler) closeSession(w http.ResponseWriter, r *http.Request, t target)
 	if err != nil {
 		return err
 	}
-	setTail(w.Header(), s.Head, s.Closed)
+	setTail(w.Header(), s.Gen, s.Head, s.Closed)
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }

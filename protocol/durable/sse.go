@@ -90,7 +90,7 @@ func (s *subscriber) run(ctx context.Context) error {
 // following returns the options to follow for rd. A reader keeps a stream with a short
 // time to live alive.
 func (h *handler) following(rd *reading) tapedeck.FollowOptions {
-	o := tapedeck.FollowOptions{From: rd.at.n, Idle: h.Heartbeat, Limit: h.limit(rd), MaxBytes: min(h.PageBytes, maxLive)}
+	o := tapedeck.FollowOptions{From: rd.at.n, Gen: rd.session.Gen, Idle: h.Heartbeat, Limit: h.limit(rd), MaxBytes: min(h.PageBytes, maxLive)}
 	if ttl := rd.session.TTL; ttl > 0 {
 		o.Idle = min(o.Idle, max(ttl/2, time.Second/10))
 	}
@@ -117,7 +117,10 @@ func (s *subscriber) sendParts(ctx context.Context, p tapedeck.Page) error {
 			return err
 		}
 		var err error
-		if p, err = s.h.Store.Read(ctx, s.rd.id, s.rest(next)); err != nil {
+		if p, err = s.h.Store.Read(ctx, s.rd.id, s.rest(next)); err == nil {
+			err = s.rd.checkPage(&p)
+		}
+		if err != nil {
 			return err
 		}
 		if p.Next <= s.at.n && len(p.Records) == 0 {
@@ -181,7 +184,7 @@ func (s *subscriber) writeFrame(f *frame) error {
 	b := f.bytes
 	if f.cursor < s.cursor {
 		p := page{next: f.next, tail: f.tail, closed: f.closed && f.tail}
-		b = appendControl(bytes.Clone(b[:f.data]), &p, s.cursor)
+		b = appendControl(bytes.Clone(b[:f.data]), &p, s.rd.session.Gen, s.cursor)
 	}
 	s.cursor = max(s.cursor, f.cursor)
 	if _, err := s.w.Write(b); err != nil {
@@ -199,7 +202,7 @@ func (s *subscriber) write(ctx context.Context, p *page) error {
 		if err := s.rd.pourData(b, records); err != nil {
 			return err
 		}
-		_, _ = b.Write(appendControl(b.AvailableBuffer(), p, s.cursor))
+		_, _ = b.Write(appendControl(b.AvailableBuffer(), p, s.rd.session.Gen, s.cursor))
 		return nil
 	})
 	if err != nil {

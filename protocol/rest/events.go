@@ -2,6 +2,7 @@ package rest
 
 import (
 	"bufio"
+	"context"
 	"net/http"
 	"strconv"
 
@@ -37,7 +38,7 @@ func (h *handler) events(w http.ResponseWriter, r *http.Request) error {
 		handler: h, session: id, limit: q.Limit(pageLimit, pageLimit),
 		reverse: q.Flag("reverse"), filter: parseFilter(q),
 	}
-	p.next = q.From()
+	p.next, p.life = q.FromCursor()
 	if p.reverse && !q.HasFrom() {
 		p.next = -1 // the head
 	}
@@ -65,6 +66,7 @@ type pager struct {
 	bytes   int
 	scanned int
 	next    int64
+	life    int64         // the incarnation of the session that the client reads; 0 if it does not say it
 	last    tapedeck.Page // the last page of the store, without its records
 	pass    *backlog.Pass // the pass of a large record that fills the page alone
 }
@@ -74,15 +76,38 @@ func (p *pager) fill(r *http.Request) error {
 		page, err := p.Sessions.Read(r.Context(), p.session, tapedeck.Range{
 			From: p.next, Limit: p.batch(), MaxBytes: pageBytes - p.bytes, Reverse: p.reverse,
 		})
+		if err != nil && p.life != 0 && tapedeck.KindOf(err) == tapedeck.Invalid { // the session that has the cursor's place now may be shorter
+			if replaced := p.checkLife(r.Context(), 0); replaced != nil {
+				return replaced
+			}
+		}
 		if err != nil {
 			return err
 		}
-		p.last = tapedeck.Page{Next: page.Next, Head: page.Head, Closed: page.Closed} // the records are in memory only once
+		if err := p.checkLife(r.Context(), page.Gen); err != nil {
+			return err
+		}
+		if p.life == 0 {
+			p.life = page.Gen // the rest of the page must be of the same session
+		}
+		p.last = tapedeck.Page{Next: page.Next, Head: page.Head, Closed: page.Closed, Gen: page.Gen} // the records are in memory only once
 		full, err := p.addPage(r, page)
 		if err != nil || full || p.done() {
 			return err
 		}
 	}
+}
+
+// checkLife refuses a page of another history than that of the client's cursor.
+func (p *pager) checkLife(ctx context.Context, gen int64) (err error) {
+	s := tapedeck.Session{Gen: gen}
+	if p.life != 0 && gen == 0 { // the log does not know it
+		s, err = p.Sessions.Head(ctx, p.session)
+	}
+	if err != nil {
+		return err
+	}
+	return httpapi.CheckIncarnation(&s, p.session, p.life)
 }
 
 // batch returns how many records to read.
@@ -183,6 +208,7 @@ func (p *pager) write(w http.ResponseWriter, r *http.Request) error {
 // end returns the part of the answer that follows the events.
 func (p *pager) end() []byte {
 	b := strconv.AppendInt([]byte(`],"next":`), p.next, 10)
+	b = httpapi.AppendCursor(b, p.next, &tapedeck.Session{Gen: p.last.Gen})
 	b = strconv.AppendInt(append(b, `,"head":`...), p.last.Head, 10)
 	b = strconv.AppendBool(append(b, `,"closed":`...), p.last.Closed)
 	return append(b, "}\n"...)

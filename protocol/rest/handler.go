@@ -20,7 +20,6 @@ const Root = httpapi.Root
 type handler struct {
 	Options
 	*httpapi.Mux
-	summaries summaries
 }
 
 // New returns the handler. It expects the whole path, [Root] included.

@@ -24,6 +24,8 @@ type Options struct {
 	Contexts Contexts // the contexts of instances
 	Search   Searcher // nil: the server does not search
 	Tokens   Tokens   // nil: the server has no access control
+	Operator Operator // nil: the server has no statistics
+	Audit    Audit    // nil: the server has no audit log
 
 	// Workflows keeps diagrams of workflows and starts them. Nil: the server does not
 	// offer that.
@@ -163,4 +165,14 @@ type Tokens interface {
 
 	// Revoke revokes a token; with an empty id, all tokens of the session.
 	Revoke(ctx context.Context, session, id string) error
+}
+
+// Audit has the audit log of the server.
+type Audit interface {
+	Audit(ctx context.Context, q api.AuditQuery) (api.AuditPage, error)
+}
+
+// Operator knows how the server is.
+type Operator interface {
+	Stats(ctx context.Context) (api.Stats, error)
 }

@@ -55,7 +55,7 @@ func TestPresenceIsStreamed(t *testing.T) {
 		synctest.Wait()
 		const at = `2000-01-01T00:00:00.000Z`
 		want := `event: caught-up
-data: {"next":2}
+data: {"next":2,"cursor":"2@1"}
 
 event: presence
 data: {"type":"presence.joined","channel":"presence","timestamp":"` + at + `","actor":"user:ada","data":{"user":"ada","joinedAt":"` + at + `","lastSeen":"` + at + `"}}
@@ -63,9 +63,9 @@ data: {"type":"presence.joined","channel":"presence","timestamp":"` + at + `","a
 event: presence
 data: {"type":"presence.joined","channel":"presence","timestamp":"` + at + `","actor":"user:bob","data":{"user":"bob","cursor":{"offset":1},"joinedAt":"` + at + `","lastSeen":"` + at + `"}}
 
-id: 2
+id: 2@1
 data: `
-		if _, got, _ := strings.Cut(s.Text(), "id: 1\n"); !strings.Contains(got, want) || !strings.HasSuffix(got, `"data":{"user":"ada","joinedAt":"`+at+`","lastSeen":"`+at+`"}}`+"\n\n") || strings.Count(got, "presence.left") != 1 {
+		if _, got, _ := strings.Cut(s.Text(), "id: 1@1\n"); !strings.Contains(got, want) || !strings.HasSuffix(got, `"data":{"user":"ada","joinedAt":"`+at+`","lastSeen":"`+at+`"}}`+"\n\n") || strings.Count(got, "presence.left") != 1 {
 			t.Errorf("got %s", got)
 		}
 		if strings.Contains(other.Text(), "presence") {

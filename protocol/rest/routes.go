@@ -33,7 +33,7 @@ type Route struct {
 // Routes returns every endpoint.
 func Routes() []Route {
 	var all []Route
-	for _, part := range [][]Route{sessionRoutes(), runRoutes(), historyRoutes(), eventRoutes(), instanceRoutes(), viewRoutes(), fileRoutes(), workflowRoutes(), tokenRoutes()} {
+	for _, part := range [][]Route{sessionRoutes(), runRoutes(), historyRoutes(), eventRoutes(), instanceRoutes(), viewRoutes(), fileRoutes(), workflowRoutes(), tokenRoutes(), serverRoutes()} {
 		all = append(all, part...)
 	}
 	return all
@@ -125,6 +125,11 @@ func runRoutes() []Route {
 			Method: http.MethodGet, Path: "/inbox", Summary: "List the questions of all sessions that wait for people, newest first.",
 			Parameters: inboxParameters, Answer: api.Inbox{}, Status: http.StatusOK,
 			serve: (*handler).inbox,
+		},
+		{
+			Method: http.MethodGet, Path: "/usage", Summary: "Add up what the ended runs of all sessions used, by day, agent and model.",
+			Parameters: usageParameters, Answer: api.Usage{}, Status: http.StatusOK,
+			serve: (*handler).usage,
 		},
 	}
 }

@@ -52,8 +52,16 @@ var statuses = []string{
 const listClosed = "closed"
 
 var listParameters = []string{
-	"status", "agent", "owner", "parent", "from", "to", "q", "cursor", "limit", labelProject, labelTask, "label", "without_label", "summary",
+	"status", "agent", "owner", "parent", "from", "to", "q", "cursor", "limit", labelProject, labelTask, "label", "without_label", "summary", "sort", "order",
 }
+
+// sorts are the values of the parameter sort; see [tapedeck.Filter].
+var sorts = []string{sortCreated, "activity", sortTitle, "tokens", "cost", "duration", "failures"}
+
+const (
+	sortCreated = "created" // "" in the filter
+	sortTitle   = "title"
+)
 
 func (h *handler) list(w http.ResponseWriter, r *http.Request) error {
 	q := httpapi.ParseQuery(r, listParameters...)
@@ -64,6 +72,15 @@ func (h *handler) list(w http.ResponseWriter, r *http.Request) error {
 		From: q.Time("from"), To: q.Time("to"),
 		Query: q.String("q"), Cursor: q.String("cursor"), Limit: q.Limit(listDefault, pageLimit),
 	}
+	f.Sort = q.OneOf("sort", sortCreated, sorts...)
+	usual := "desc"
+	if f.Sort == sortTitle {
+		usual = "asc"
+	}
+	if f.Sort == sortCreated {
+		f.Sort = ""
+	}
+	f.Ascending = q.OneOf("order", usual, "asc", "desc") == "asc"
 	summary := q.Flag("summary")
 	if q.Err != nil {
 		return q.Err

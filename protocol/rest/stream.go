@@ -26,9 +26,10 @@ type subscription struct {
 	session  string
 	filter   filter
 	from     int64
-	resumed  bool // from comes after an event that the client has
-	until    bool // the stream ends with the terminal event of a run
-	presence bool // the stream has changes of presence
+	life     int64 // the incarnation of the session that from is of; 0 if the client does not say it
+	resumed  bool  // from comes after an event that the client has
+	until    bool  // the stream ends with the terminal event of a run
+	presence bool  // the stream has changes of presence
 }
 
 var streamParameters = append([]string{"fromOffset", "from", "lastEventId", "until", "presence"}, filterNames...)
@@ -39,18 +40,19 @@ func parseSubscription(r *http.Request) (subscription, error) {
 		return subscription{}, err
 	}
 	q := httpapi.ParseQuery(r, streamParameters...)
-	s := subscription{session: id, filter: parseFilter(q), from: q.From()}
+	s := subscription{session: id, filter: parseFilter(q)}
+	s.from, s.life = q.FromCursor()
 	s.until = q.OneOf("until", "", "terminal", "none") == "terminal"
 	s.presence = q.OneOf("presence", "stored", "stored", "live") == "live"
 	if s.until && len(s.filter.Invocations) > 1 {
 		q.Fail("until=terminal goes with one invocation")
 	}
 	if last := q.LastEventID(r); last != "" && q.Err == nil {
-		n, ok := httpapi.ParseOffset(last)
+		n, life, ok := httpapi.ParseCursor(last)
 		if !ok || n+1 <= 0 {
-			q.Fail("the last event id must be the offset of an event, not %q", last)
+			q.Fail("the last event id must be the id of an event, such as 41@3, or its offset, not %q", last)
 		}
-		s.from, s.resumed = n+1, true
+		s.from, s.life, s.resumed = n+1, life, true
 	}
 	return s, q.Err
 }
@@ -84,7 +86,8 @@ func (h *handler) subscribe(w http.ResponseWriter, r *http.Request) (*follower, 
 	if err := s.filter.resolve(r.Context(), h, s.session); err != nil {
 		return nil, err
 	}
-	switch complete, err := h.isComplete(r.Context(), &s); {
+	head, complete, err := h.isComplete(r.Context(), &s)
+	switch {
 	case err != nil:
 		return nil, err
 	case complete:
@@ -95,7 +98,8 @@ func (h *handler) subscribe(w http.ResponseWriter, r *http.Request) (*follower, 
 		return nil, err
 	}
 	f := &follower{subscription: s, sent: s.from - 1, passed: s.from - 1}
-	f.options = tapedeck.FollowOptions{From: s.from, Idle: h.Heartbeat, MaxBytes: streamBytes}
+	f.suffix = httpapi.AppendIncarnation(nil, &head)
+	f.options = tapedeck.FollowOptions{From: s.from, Gen: head.Gen, Idle: h.Heartbeat, MaxBytes: streamBytes}
 	if !s.filter.IsEmpty() {
 		f.options.Idle /= 2 // a page without a selected event restarts the hub's clock, but not that of the stream
 	}
@@ -127,25 +131,27 @@ func (h *handler) follow(r *http.Request, f *follower) error {
 
 // isComplete reports whether the client has all events that it asks for, and no more
 // can be appended.
-func (h *handler) isComplete(ctx context.Context, s *subscription) (bool, error) {
-	head, err := h.Sessions.Head(ctx, s.session)
+func (h *handler) isComplete(ctx context.Context, s *subscription) (head tapedeck.Session, complete bool, err error) {
+	if head, err = h.Sessions.Head(ctx, s.session); err == nil {
+		err = httpapi.CheckIncarnation(&head, s.session, s.life)
+	}
 	if err == nil {
 		err = httpapi.CheckFrom(&head, s.session, s.from, s.resumed)
 	}
 	switch {
 	case err != nil:
-		return false, err
+		return head, false, err
 	case head.Closed && s.from == head.Head:
-		return true, nil
+		return head, true, nil
 	case !s.until || s.from == 0 || !s.resumed && s.filter.Invocations == nil:
-		return false, nil
+		return head, false, nil
 	}
 	p, err := h.Sessions.Read(ctx, s.session, tapedeck.Range{From: s.from - 1, Limit: 1})
 	if err != nil || len(p.Records) == 0 {
-		return false, err
+		return head, false, err
 	}
 	e, err := p.Records[0].Event()
-	return err == nil && s.ends(&e), err
+	return head, err == nil && s.ends(&e), err
 }
 
 // ends reports whether e is the terminal event that the client waits for.
@@ -159,7 +165,7 @@ func (s *subscription) ends(e *tapedeck.Event) bool {
 func (h *handler) breakOff(r *http.Request, f *follower, err error) {
 	switch kind := tapedeck.KindOf(err); {
 	case r.Context().Err() != nil, errors.Is(err, sse.ErrDisconnected):
-	case kind == tapedeck.NotFound, kind == tapedeck.Gone:
+	case kind == tapedeck.NotFound, kind == tapedeck.Gone, kind == tapedeck.Replaced:
 		_ = f.out.Send(sse.AppendFrame(nil, "", "end", []byte(`{"reason":"deleted"}`))) // the stream ends in any case
 	default:
 		problem.Log(r, err, h.Logger)
@@ -169,6 +175,7 @@ func (h *handler) breakOff(r *http.Request, f *follower, err error) {
 // A follower writes a session to one client.
 type follower struct {
 	subscription
+	suffix   []byte // what follows the offset in an id
 	options  tapedeck.FollowOptions
 	out      *sse.Stream
 	sent     int64 // the id of the last frame that had one
@@ -226,7 +233,7 @@ func (h *handler) sendPage(ctx context.Context, f *follower, p tapedeck.Page) er
 		}
 	}
 	for _, rec := range shown {
-		b = appendEvent(b, rec)
+		b = appendEvent(b, rec, f.suffix)
 	}
 	b, end := f.notes(b, p, last)
 	if err := f.out.Send(b); err != nil {
@@ -276,6 +283,7 @@ func (f *follower) pour(b []byte, records *backlog.Records) error {
 	defer w.Reset(nil)
 	for i := range records.Len() {
 		_, _ = w.Write(strconv.AppendInt(append(w.AvailableBuffer(), "id: "...), records.Offset(i), 10)) // Flush returns the error
+		_, _ = w.Write(f.suffix)
 		_, _ = w.WriteString("\ndata: ")
 		if records.Write(w, i, 1, func(piece []byte) { _, _ = w.Write(piece) }) != nil {
 			return sse.ErrDisconnected // half an event was sent: a client ignores an incomplete frame
@@ -336,9 +344,9 @@ func (f *follower) notes(b []byte, p tapedeck.Page, last bool) ([]byte, error) {
 
 // appendEvent appends the frame of an event. A record is one line, so it need not be
 // searched for line ends.
-func appendEvent(b []byte, rec tapedeck.Record) []byte {
+func appendEvent(b []byte, rec tapedeck.Record, life []byte) []byte {
 	b = strconv.AppendInt(append(b, "id: "...), rec.Offset, 10)
-	b = append(append(b, "\ndata: "...), rec.Data...)
+	b = append(append(append(b, life...), "\ndata: "...), rec.Data...)
 	return append(b, "\n\n"...)
 }
 
@@ -348,8 +356,11 @@ func appendEvent(b []byte, rec tapedeck.Record) []byte {
 func (f *follower) note(b []byte, event string, next int64, more string) []byte {
 	id := ""
 	if f.passed > f.sent {
-		id, f.sent = strconv.FormatInt(f.passed, 10), f.passed
+		id, f.sent = strconv.FormatInt(f.passed, 10)+string(f.suffix), f.passed
 	}
 	data := strconv.AppendInt([]byte(`{"next":`), next, 10)
+	if len(f.suffix) > 0 {
+		data = append(append(strconv.AppendInt(append(data, `,"cursor":"`...), next, 10), f.suffix...), '"')
+	}
 	return sse.AppendFrame(b, id, event, append(append(data, more...), '}'))
 }

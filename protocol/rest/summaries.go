@@ -2,13 +2,13 @@ package rest
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
-	"sync"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/internal/httpapi"
-	"github.com/tapedeck/tapedeck/internal/lru"
+	"github.com/tapedeck/tapedeck/view"
 )
 
 // Labels that have members and parameters of their own.
@@ -62,42 +62,12 @@ func (h *handler) withSummaries(ctx context.Context, rows []api.SessionRow) ([]a
 	return out, nil
 }
 
-// maxSummaries is how many summaries are kept in memory, of about 150 bytes each.
-const maxSummaries = 10_000
-
-// summaries keeps the summaries of rows: a screen asks for the same list every few
-// seconds, and most of its sessions have no new events.
-type summaries struct {
-	mu   sync.Mutex
-	kept lru.Map[string, keptSummary] // by session
-}
-
-type keptSummary struct {
-	gen, at int64 // the session, and the offset of which the summary is
-	sum     api.SessionSummary
-}
-
-// rowSummary returns the summary of a row.
-func (h *handler) rowSummary(ctx context.Context, row *api.SessionRow) (api.SessionSummary, error) {
-	c := &h.summaries
-	c.mu.Lock()
-	kept, ok := c.kept.Get(row.ID)
-	c.mu.Unlock()
-	if ok && kept.gen == row.Gen && kept.at == row.Head {
-		return kept.sum, nil
+// rowSummary returns the summary of a row: the one that the catalogue has, if that is the
+// newest.
+func (h *handler) rowSummary(ctx context.Context, row *api.SessionRow) (out view.SessionSummary, err error) {
+	if t := &row.Totals; t.Row != nil && t.At == row.Head && json.Unmarshal(t.Row, &out) == nil {
+		return out, nil
 	}
 	s, err := h.Views.Summary(ctx, row.ID, -1)
-	if err != nil {
-		return api.SessionSummary{}, err
-	}
-	kept = keptSummary{row.Gen, s.At, api.SessionSummary{
-		StartedAt: s.StartedAt, UpdatedAt: s.UpdatedAt, Axis: s.Axis, RecordingMS: s.RecordingMS,
-		DurationMS: s.DurationMS, Turns: s.Turns, Tokens: s.Tokens.Total, FilesModified: int64(len(s.FilesModified)) + s.FilesLeftOut,
-		LinesAdded: s.LinesAdded, LinesRemoved: s.LinesRemoved, FinalStatus: s.FinalStatus,
-	}}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.kept.Put(row.ID, kept)
-	c.kept.Trim(maxSummaries, nil)
-	return kept.sum, nil
+	return s.Short(), err
 }

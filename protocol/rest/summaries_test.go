@@ -59,7 +59,7 @@ func TestListByLabelsWithSummaries(t *testing.T) {
 	var l list
 	sendJSON(t, handler, "GET", "/sessions?summary=true", "", &l)
 	s := l.Sessions[0].Summary
-	for _, name := range []string{"started_at", "updated_at", "axis", "recording_ms", "duration_ms", "turns_count", "tokens_used", "files_modified", "lines_added", "lines_removed", "final_status"} {
+	for _, name := range []string{"started_at", "updated_at", "axis", "recording_ms", "duration_ms", "turns_count", "tokens_used", "tool_calls", "tools_failed", "last_message", "files_modified", "lines_added", "lines_removed", "final_status"} {
 		if _, ok := s[name]; !ok {
 			t.Errorf("there is no %s in %v", name, s)
 		}
@@ -101,6 +101,36 @@ func TestSummariesAreNotKeptTooLong(t *testing.T) {
 	}
 	if got := turns(); got != 0.0 {
 		t.Errorf("%v turns after none", got)
+	}
+}
+
+// TestSortedList: the list has the order that the request names, and pages of it.
+func TestSortedList(t *testing.T) {
+	handler, g := newHandler(rest.Options{})
+	for _, s := range []string{`{"id":"b","title":"Beta"}`, `{"id":"c","title":"alpha"}`, `{"id":"a"}`} {
+		sendJSON(t, handler, "POST", "/sessions", s, nil)
+	}
+	g.append(t, "c", runEvent(tapedeck.RunStarted, "i"))
+	for query, want := range map[string]string{
+		"sort=title": "a c b", "sort=title&order=desc": "b c a", "sort=activity": "c a b", "sort=tokens": "a c b", "sort=created": "a c b", "order=asc": "b c a", "": "a c b",
+	} {
+		var got []string
+		for next := ""; ; {
+			var page struct {
+				Sessions []struct{ ID string }
+				Next     string
+			}
+			sendJSON(t, handler, "GET", "/sessions?limit=1&"+query+"&cursor="+next, "", &page)
+			for _, s := range page.Sessions {
+				got = append(got, s.ID)
+			}
+			if next = page.Next; next == "" {
+				break
+			}
+		}
+		if got := strings.Join(got, " "); got != want {
+			t.Errorf("%s: %s, want %s", query, got, want)
+		}
 	}
 }
 

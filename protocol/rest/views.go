@@ -35,12 +35,16 @@ func (f makeView) serve(parameters []string) func(*handler, http.ResponseWriter,
 			return err
 		}
 		v := viewing{query: httpapi.ParseQuery(r, parameters...)}
-		v.at = v.query.Offset("at", -1)
+		at, life := v.query.AtCursor()
+		v.at = at
 		if v.query.Err != nil {
 			return v.query.Err
 		}
 		v.session, err = h.Sessions.Head(r.Context(), id)
 		if err != nil {
+			return err
+		}
+		if err := httpapi.CheckIncarnation(&v.session, id, life); err != nil {
 			return err
 		}
 		if v.at < 0 {

@@ -84,8 +84,10 @@ func (t *event) appendJSON(b []byte) ([]byte, error) {
 	return append(b, bytes.TrimSuffix(out.Bytes(), []byte("\n"))...), nil
 }
 
-func (t *event) appendFrame(b []byte) ([]byte, error) {
-	b = t.Sequence.append(append(b, "id: "...))
+// appendFrame appends the event as a frame. life is the incarnation of the session, see
+// [httpapi.AppendIncarnation]: an EventSource sends it back with the number.
+func (t *event) appendFrame(b, life []byte) ([]byte, error) {
+	b = append(t.Sequence.append(append(b, "id: "...)), life...)
 	b, err := t.appendJSON(append(b, "\ndata: "...))
 	return append(b, "\n\n"...), err
 }

@@ -38,9 +38,10 @@ func (h *handler) events(w http.ResponseWriter, r *http.Request) error {
 	}
 	q := httpapi.ParseQuery(r, append([]string{"from", "fromOffset", "limit", "reverse"}, filterNames...)...)
 	p := pager{
-		handler: h, session: id, filter: parseFilter(q), from: q.From(), limit: q.Limit(pageLimit, pageLimit),
+		handler: h, session: id, filter: parseFilter(q), limit: q.Limit(pageLimit, pageLimit),
 		bytes: pageBytes, scan: pageScan,
 	}
+	p.from, p.life = q.FromCursor()
 	if q.Flag("reverse") {
 		q.Fail("reverse goes with format=native only")
 	}
@@ -61,9 +62,10 @@ func (h *handler) history(w http.ResponseWriter, r *http.Request) error {
 	}
 	q := httpapi.ParseQuery(r, "at", "from", "fromOffset", "limit", "thread", "invocation")
 	p := pager{
-		handler: h, session: id, at: q.Offset("at", 0), from: q.From(), limit: q.Limit(historyLimit, historyLimit),
+		handler: h, session: id, at: q.Offset("at", 0), limit: q.Limit(historyLimit, historyLimit),
 		filter: parseRuns(q), bytes: historyBytes, scan: historyScan, finished: true,
 	}
+	p.from, p.life = q.FromCursor()
 	if q.Err != nil {
 		return q.Err
 	}
@@ -104,6 +106,7 @@ type pager struct {
 	filter   filter
 	at       int64 // as of this offset; 0 for the head
 	from     int64
+	life     int64 // the incarnation that from is of; 0 if the client does not say it
 	limit    int
 	bytes    int
 	scan     int
@@ -118,6 +121,9 @@ type pager struct {
 func (p *pager) serve(w http.ResponseWriter, r *http.Request, events source) error {
 	head, err := p.Sessions.Head(r.Context(), p.session)
 	if err == nil {
+		err = httpapi.CheckIncarnation(&head, p.session, p.life)
+	}
+	if err == nil {
 		err = httpapi.CheckFrom(&head, p.session, max(p.from, p.at), false)
 	}
 	if err != nil {
@@ -131,6 +137,7 @@ func (p *pager) serve(w http.ResponseWriter, r *http.Request, events source) err
 		return err
 	}
 	b := strconv.AppendInt(append(p.out, `],"next":`...), p.next, 10)
+	b = httpapi.AppendCursor(b, p.next, &head)
 	b = strconv.AppendInt(append(b, `,"head":`...), head.Head, 10)
 	b = strconv.AppendBool(append(b, `,"closed":`...), head.Closed)
 	httpapi.WriteBytes(w, http.StatusOK, append(b, "}\n"...))

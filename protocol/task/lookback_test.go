@@ -127,7 +127,7 @@ func TestHostileLogs(t *testing.T) {
 				switch {
 				case ok && json.Unmarshal([]byte(data), &e) != nil:
 					t.Errorf("line %q", line)
-				case !ok && strings.Trim(line, "id: 0123456789rety\n") != "":
+				case !ok && strings.Trim(line, "id: 0123456789rety@\n") != "":
 					t.Errorf("line %q", line)
 				case e.Type == "error":
 					ends++

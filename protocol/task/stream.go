@@ -22,6 +22,7 @@ type subscription struct {
 	session string
 	filter  filter
 	from    int64
+	life    int64  // the incarnation of the session that from is of; 0 if the client does not say it
 	placed  bool   // the client says where to begin
 	resumed bool   // from comes after an event that the client has
 	partly  string // the number of the newest part of the event at from that the client has; "" for none
@@ -34,7 +35,8 @@ func parseSubscription(r *http.Request) (subscription, error) {
 		return subscription{}, err
 	}
 	q := httpapi.ParseQuery(r, append([]string{"fromOffset", "from", "lastEventId", "until", "presence"}, filterNames...)...)
-	s := subscription{session: id, filter: parseFilter(q), placed: q.HasFrom(), from: q.From()}
+	s := subscription{session: id, filter: parseFilter(q), placed: q.HasFrom()}
+	s.from, s.life = q.FromCursor()
 	s.until = q.OneOf("until", "terminal", "terminal", "none") == "terminal"
 	if q.OneOf("presence", "stored", "stored", "live") == "live" {
 		q.Fail("the task protocol has no presence")
@@ -47,11 +49,17 @@ func parseSubscription(r *http.Request) (subscription, error) {
 
 // resume continues after the event whose number the client received last.
 func (s *subscription) resume(last string, q *httpapi.Query) {
-	whole, fraction, divided := strings.Cut(last, ".")
+	number, life, alive := strings.Cut(last, "@")
+	whole, fraction, divided := strings.Cut(number, ".")
 	n, ok := httpapi.ParseOffset(whole)
 	if divided {
 		_, isNumber := httpapi.ParseOffset(fraction)
-		ok, s.partly = ok && isNumber, last
+		ok, s.partly = ok && isNumber, number
+	}
+	if s.life = 0; alive {
+		var isNumber bool
+		s.life, isNumber = httpapi.ParseOffset(life)
+		ok = ok && isNumber && s.life > 0
 	}
 	if !ok || n+1 <= 0 {
 		q.Fail("the last event id must be the offset of an event, not %q", last)
@@ -71,6 +79,9 @@ func (h *handler) stream(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	head, err := h.Sessions.Head(r.Context(), s.session)
+	if err == nil {
+		err = httpapi.CheckIncarnation(&head, s.session, s.life) // before 204: the client has nothing of this session
+	}
 	switch {
 	case err != nil:
 		return err
@@ -103,7 +114,7 @@ func (h *handler) stream(w http.ResponseWriter, r *http.Request) error {
 
 func (h *handler) follow(r *http.Request, f *follower) error {
 	defer f.out.Close()
-	options := tapedeck.FollowOptions{From: f.from, Idle: h.Heartbeat / 2, MaxBytes: streamBytes}
+	options := tapedeck.FollowOptions{From: f.from, Gen: f.gen, Idle: h.Heartbeat / 2, MaxBytes: streamBytes}
 	for page, err := range h.Sessions.Follow(r.Context(), f.session, options) {
 		if err == nil {
 			err = f.page(r.Context(), page)
@@ -205,6 +216,8 @@ type follower struct {
 	w        http.ResponseWriter
 	out      *sse.Stream
 	encoder  *encoder
+	gen      int64           // the incarnation of the session
+	suffix   []byte          // of the ids, see [httpapi.AppendIncarnation]
 	passed   int64           // the offset of the last event that was looked at
 	head     int64           // the head of the session when the client connected
 	idle     bool            // the session had no run then
@@ -222,6 +235,7 @@ func (h *handler) newFollower(ctx context.Context, w http.ResponseWriter, s subs
 		// The hub's clock restarts at every page, the stream's only when it sends. With
 		// half a heartbeat the comments are still in time.
 		subscription: s, w: w, out: sse.NewStream(w, h.Heartbeat/2), encoder: t, passed: s.from - 1,
+		gen: head.Gen, suffix: httpapi.AppendIncarnation(nil, head),
 		head: head.Head, idle: !head.Status.Begun(), open: make(map[string]bool),
 	}
 	for _, r := range head.Runs {
@@ -293,7 +307,7 @@ func (f *follower) appendFrames(b []byte, out []event) (_ []byte, err error) {
 		if s := out[i].Sequence; s.offset == f.from && s.part < s.parts && string(s.append(nil)) <= f.partly {
 			continue
 		}
-		if b, err = out[i].appendFrame(b); err != nil {
+		if b, err = out[i].appendFrame(b, f.suffix); err != nil {
 			return b, err
 		}
 	}
@@ -337,7 +351,7 @@ func (f *follower) cutOff(b []byte, text, typ string, offset int64) ([]byte, err
 		Type: typeError, Data: errorData{text, typ}, Sequence: sequence{offset: offset},
 		Timestamp: time.Now().UTC().Format(timeLayout),
 	}
-	b, err := end.appendFrame(b)
+	b, err := end.appendFrame(b, f.suffix)
 	if err == nil {
 		err = errEnd
 	}

@@ -28,7 +28,7 @@ func received(t *testing.T, s *apitest.Client) string {
 	var b strings.Builder
 	for _, f := range s.Frames(t) {
 		var e taskEvent
-		if err := json.Unmarshal(f.Data, &e); err != nil || fmt.Sprint(e.Sequence) != f.ID || f.Event != "" {
+		if err := json.Unmarshal(f.Data, &e); err != nil || !strings.HasPrefix(f.ID, fmt.Sprint(e.Sequence)+"@") || f.Event != "" {
 			t.Errorf("frame %s %q %s: %v", f.ID, f.Event, f.Data, err)
 		}
 		fmt.Fprintf(&b, "%v %s, ", e.Sequence, e.Type)
@@ -442,4 +442,48 @@ func TestBrokenStreamsTellNothing(t *testing.T) {
 			t.Errorf("%v: the client got %s\nand the log %s", err, got, &out)
 		}
 	}
+}
+
+// A page that comes back to a session that was recreated is told so, and gets none of its
+// events. An EventSource stops at 410.
+func TestIncarnation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, l := newHandler()
+		l.create(t, created())
+		l.play(t, "a")
+		var s apitest.Client
+		s.Open(t, h, "s/stream?format=task&from=0", "Last-Event-ID", "")
+		<-s.Done
+		last := s.LastID(t)
+		ways := [][2]string{
+			{"s/stream?format=task", last}, {"s/stream?format=task&lastEventId=" + last, ""}, {"s/stream?format=task&from=2@1", ""},
+			{"s/stream?format=task", "2.1@1"}, {"s/stream?format=task", "90@1"}, {"s/events?format=task&from=2@1", ""}, {"s/events/history?from=2@1", ""},
+		}
+		ask := func(way [2]string) (int, string) {
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/v1/sessions/"+way[0], nil)
+			r.Header.Set("Last-Event-ID", way[1])
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, r)
+			return w.Code, w.Body.String()
+		}
+		if status, body := ask(ways[0]); last != "6@1" || status != http.StatusNoContent {
+			t.Fatalf("%s: %d %s", last, status, body)
+		}
+		if err := l.Delete(t.Context(), "s"); err != nil {
+			t.Fatal(err)
+		}
+		l.create(t, created())
+		l.play(t, "b")
+		l.play(t, "c")
+		for _, way := range ways {
+			if status, body := ask(way); status != http.StatusGone || !strings.Contains(body, `"kind":"replaced"`) || strings.Contains(body, "agent_") {
+				t.Errorf("%v: %d %s", way, status, body)
+			}
+		}
+		for _, last := range []string{"6@", "6@0", "6@x", "@1", "6@1@1", "6@1.1"} {
+			if status, body := ask([2]string{"s/stream?format=task", last}); status != http.StatusBadRequest {
+				t.Errorf("%s: %d %s", last, status, body)
+			}
+		}
+	})
 }

@@ -31,6 +31,18 @@ type follower struct {
 	cancel   context.CancelFunc
 	next     int64 // the offset after the last event that was looked at
 	caughtUp bool
+	gen      int64 // the incarnation of the session
+	told     bool  // the client knows gen
+}
+
+// incarnation returns gen for the first event, and 0 for those after it: what is the same in
+// each event need not be sent with each.
+func (f *follower) incarnation() int64 {
+	if f.told {
+		return 0
+	}
+	f.told = true
+	return f.gen
 }
 
 // follow starts to send the events of a session. An error of the session is sent as a
@@ -59,6 +71,10 @@ func (n *native) admit(f *follower) error {
 	if err != nil {
 		return err
 	}
+	if err := httpapi.CheckIncarnation(&s, f.Session, f.Incarnation); err != nil {
+		return err
+	}
+	f.gen = s.Gen
 	if err := httpapi.CheckFrom(&s, f.Session, f.From, false); err != nil {
 		return err
 	}
@@ -98,7 +114,7 @@ func (n *native) forget(f *follower) {
 var errEnd = errors.New("the follower has ended")
 
 func (n *native) run(ctx context.Context, f *follower) error {
-	for page, err := range n.Sessions.Follow(ctx, f.Session, tapedeck.FollowOptions{From: f.From, MaxBytes: pageBytes}) {
+	for page, err := range n.Sessions.Follow(ctx, f.Session, tapedeck.FollowOptions{From: f.From, Gen: f.gen, MaxBytes: pageBytes}) {
 		if err == nil {
 			err = n.sendPage(ctx, f, page)
 		}
@@ -114,7 +130,7 @@ func (n *native) finish(f *follower, err error) {
 	switch kind := tapedeck.KindOf(err); {
 	case errors.Is(err, errEnd):
 	case kind == tapedeck.NotFound, kind == tapedeck.Gone:
-		_ = n.send(frame.AppendNote(nil, frame.TypeEnd, f.Session, "deleted", f.next)) // if the socket has ended, nobody needs it
+		_ = n.send(frame.AppendNote(nil, frame.TypeEnd, f.Session, "deleted", f.next, f.gen)) // if the socket has ended, nobody needs it
 	default:
 		_ = n.send(frame.AppendError(nil, -1, f.Session, n.shown(err), err))
 	}
@@ -136,7 +152,8 @@ func (n *native) sendPage(ctx context.Context, f *follower, p tapedeck.Page) err
 			return err
 		}
 		if pass {
-			b = append(append(frame.AppendEventStart(b, f.Session), rec.Data...), frame.EventEnd...)
+			b = append(frame.AppendEventStart(b, f.Session), rec.Data...)
+			b = frame.AppendEventEnd(b, f.incarnation())
 		}
 		if last = ends; last {
 			break
@@ -174,15 +191,15 @@ func (f *follower) look(rec tapedeck.Record) (pass, last bool, err error) {
 // notes appends the frames that follow the events of a page.
 func (f *follower) notes(b []byte, p tapedeck.Page, last bool) ([]byte, error) {
 	if last {
-		return frame.AppendNote(b, frame.TypeEnd, f.Session, "terminal", f.next), errEnd
+		return frame.AppendNote(b, frame.TypeEnd, f.Session, "terminal", f.next, f.gen), errEnd
 	}
 	f.next = p.Next
 	if p.CaughtUp() && !f.caughtUp {
 		f.caughtUp = true
-		b = frame.AppendNote(b, frame.TypeCaughtUp, f.Session, "", p.Next)
+		b = frame.AppendNote(b, frame.TypeCaughtUp, f.Session, "", p.Next, f.gen)
 	}
 	if p.CaughtUp() && p.Closed {
-		return frame.AppendNote(b, frame.TypeEnd, f.Session, "closed", p.Next), errEnd
+		return frame.AppendNote(b, frame.TypeEnd, f.Session, "closed", p.Next, f.gen), errEnd
 	}
 	return b, nil
 }
@@ -198,7 +215,7 @@ func (n *native) sendLarge(ctx context.Context, f *follower, p tapedeck.Page, re
 		return err
 	}
 	if pass {
-		if err := n.pour(ctx, f.Session, rec.Offset); err != nil {
+		if err := n.pour(ctx, f, rec.Offset); err != nil {
 			return err
 		}
 	}
@@ -213,11 +230,11 @@ func (n *native) sendLarge(ctx context.Context, f *follower, p tapedeck.Page, re
 // pour sends one large event as a message of several fragments. The event is read again
 // under the lock of the socket, so that its followers hold only one event in memory
 // together.
-func (n *native) pour(ctx context.Context, session string, offset int64) error {
+func (n *native) pour(ctx context.Context, f *follower, offset int64) error {
 	n.lock <- struct{}{}
 	defer n.unlock()
 	again := func(offset int64) (tapedeck.Record, error) {
-		p, err := n.Sessions.Read(ctx, session, tapedeck.Range{From: offset, Limit: 1})
+		p, err := n.Sessions.Read(ctx, f.Session, tapedeck.Range{From: offset, Limit: 1})
 		if err != nil || len(p.Records) == 0 {
 			return tapedeck.Record{}, err
 		}
@@ -243,12 +260,12 @@ func (n *native) pour(ctx context.Context, session string, offset int64) error {
 	defer writers.Put(w)
 	w.Reset(fragments{message, n.socket})
 	defer w.Reset(nil)
-	_, _ = w.Write(frame.AppendEventStart(w.AvailableBuffer(), session)) // Flush returns the error
+	_, _ = w.Write(frame.AppendEventStart(w.AvailableBuffer(), f.Session)) // Flush returns the error
 	if err := records.Write(w, 0, 1, func(piece []byte) { _, _ = w.Write(piece) }); err != nil {
 		_ = n.conn.CloseNow() // half an event was sent
 		return err
 	}
-	_, _ = w.WriteString(frame.EventEnd)
+	_, _ = w.Write(frame.AppendEventEnd(w.AvailableBuffer(), f.incarnation()))
 	if err := w.Flush(); err != nil {
 		return err
 	}

@@ -281,3 +281,50 @@ func TestRewindOfAll(t *testing.T) {
 		}
 	})
 }
+
+// A client that comes back to a session that was recreated is told so, and gets none of its
+// events. The first frame of each follow has what the client sends then.
+func TestIncarnation(t *testing.T) {
+	within(t, func(t *testing.T, w *world) {
+		w.say(t, "s", "mine")
+		p := w.dial(t, "/sessions/s/ws", ws.Native)
+		defer func() { _ = p.CloseNow() }()
+		p.send(t, `{"type":"follow","until":"terminal"}`)
+		synctest.Wait()
+		first, rest, _ := strings.Cut(p.received(), "\n")
+		if !strings.HasSuffix(first, `},"incarnation":1}`) || strings.Count(rest, "incarnation") != 1 || !strings.Contains(rest, `"next":2,"incarnation":1}`) {
+			t.Fatalf("%s\n%s", first, rest)
+		}
+		p.send(t, `{"type":"unfollow"}`)
+		p.send(t, `{"type":"follow","from":1,"incarnation":1}`)
+		synctest.Wait()
+		if got := p.received(); !strings.Contains(got, `"mine"`) {
+			t.Errorf("the same session: %s", got)
+		}
+		if got := w.ask(t, "DELETE /api/v1/sessions/s HTTP/1.1\nHost: localhost\n\n"); strings.Contains(got, "error") {
+			t.Fatal(got)
+		}
+		if _, err := w.Create(t.Context(), api.NewSession{ID: "s"}); err != nil {
+			t.Fatal(err)
+		}
+		for range 9 {
+			w.say(t, "s", "others")
+		}
+		synctest.Wait()
+		if got := p.received(); !strings.Contains(got, `"reason":"deleted"`) || strings.Contains(got, "others") {
+			t.Errorf("a follower of the deleted session: %s", got)
+		}
+		for _, from := range []string{"2", "0", "90"} {
+			p.send(t, `{"type":"follow","from":`+from+`,"incarnation":1}`)
+			synctest.Wait()
+			if got := p.received(); !strings.Contains(got, `"session":"s","error":{"kind":"replaced"`) || strings.Contains(got, "others") {
+				t.Errorf("from %s: %s", from, got)
+			}
+		}
+		p.send(t, `{"type":"follow","from":9}`)
+		synctest.Wait()
+		if got := p.received(); !strings.Contains(got, "others") || !strings.Contains(got, `"incarnation":3`) {
+			t.Errorf("an offset alone: %s", got)
+		}
+	})
+}

@@ -68,7 +68,7 @@ func (s *socket) serveReplay(o replayOptions, from int64) {
 	var done sync.WaitGroup
 	done.Go(func() {
 		if err := r.follow(from); err != nil && s.ctx.Err() == nil {
-			s.end(&fault{err, websocket.StatusGoingAway})
+			s.end(faultOf(err, websocket.StatusGoingAway))
 		}
 	})
 	done.Go(func() { s.beat(s.ctx, func() error { return s.conn.Ping(s.ctx) }) })

@@ -31,7 +31,7 @@ type socket struct {
 	*handler
 	conn    *websocket.Conn
 	request *http.Request   // for the log; its context does not end
-	stopped context.Context // done when the server stops
+	stopped context.Context // done when the server stops, and with the cause when the token is no longer valid
 	session string          // of frames that name none; "" for none
 
 	ctx    context.Context // done when nothing more is read from the socket
@@ -74,15 +74,31 @@ type fault struct {
 func (f *fault) Error() string { return f.err.Error() }
 func (f *fault) Unwrap() error { return f.err }
 
+// faultOf returns the fault of an error. A token that is no longer valid has the code of its
+// own whatever notices it first.
+func faultOf(err error, code websocket.StatusCode) *fault {
+	if tapedeck.KindOf(err) == tapedeck.Unauthorized {
+		code = websocket.StatusPolicyViolation
+	}
+	return &fault{err, code}
+}
+
 // stopping is the fault of a server that stops.
 var stopping = &fault{
 	tapedeck.Errorf(tapedeck.Unavailable, "the server stops").WithHint("connect again and continue from your cursor"),
 	websocket.StatusGoingAway,
 }
 
-// watch ends the socket when the server stops, until the result is called.
+// watch ends the socket when the server stops, or the token of its client is no longer
+// valid, until the result is called.
 func (s *socket) watch() (stop func() bool) {
-	return context.AfterFunc(s.stopped, func() { s.end(stopping) })
+	return context.AfterFunc(s.stopped, func() {
+		if cause := context.Cause(s.stopped); tapedeck.KindOf(cause) == tapedeck.Unauthorized {
+			s.end(faultOf(cause, websocket.StatusPolicyViolation))
+			return
+		}
+		s.end(stopping)
+	})
 }
 
 // end ends the socket. The first call decides how: with an error, or, if err is no fault,

@@ -5,6 +5,7 @@ import (
 	"context"
 	"iter"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	sdk "github.com/coder/acp-go-sdk"
@@ -12,6 +13,7 @@ import (
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/narrate"
 	"github.com/tapedeck/tapedeck/internal/procgroup"
+	"github.com/tapedeck/tapedeck/internal/sandbox"
 	"github.com/tapedeck/tapedeck/runner"
 )
 
@@ -26,12 +28,17 @@ type Options struct {
 	MCP     []sdk.McpServer
 	Install string // a sentence that says how to install the program; it is the hint of the error if the program is missing; "" for no hint
 
+	Sandbox *sandbox.Policy // confines the program; nil for no sandbox
+
 	Start time.Duration // time limit until the agent is ready for the task; 0 for a minute
 	Grace time.Duration // time limit for each step of stopping the program; 0 for five seconds
 }
 
 // A Runner runs an agent.
-type Runner struct{ options Options }
+type Runner struct {
+	options Options
+	steers  atomic.Bool // the agent announced in its newest run that it takes messages while it works
+}
 
 var _ runner.Capable = (*Runner)(nil)
 
@@ -45,16 +52,21 @@ func New(o Options) *Runner {
 }
 
 // Capabilities implements [runner.Capable]. It reports everything that the protocol
-// supports. Most agents support most of it.
+// supports. Most agents support most of it. Whether the agent can be steered is known
+// once it has run.
 func (r *Runner) Capabilities() tapedeck.Capabilities {
 	return tapedeck.Capabilities{
 		Deltas: true, Thinking: true, Tools: true, Plan: true, Permission: true, Interrupt: true, Resume: true,
+		Steer: r.steers.Load(),
 	}
 }
 
 // Available implements [runner.Capable].
 func (r *Runner) Available() error {
-	return procgroup.Installed(r.options.Name, r.options.Command, r.options.Install)
+	if err := procgroup.Installed(r.options.Name, r.options.Command, r.options.Install); err != nil {
+		return err
+	}
+	return r.options.Sandbox.Available(r.options.Command[0])
 }
 
 // Run implements [tapedeck.Runner].
@@ -94,7 +106,11 @@ func (r *Runner) start(ctx context.Context, in tapedeck.Invocation, n *narrate.N
 		return nil, err
 	}
 	o := &r.options
-	p, err := procgroup.Start(procgroup.Spec{Path: o.Command[0], Args: o.Command[1:], Dir: dir, Env: o.Env, Stdin: true})
+	spec, err := o.Sandbox.Confine(procgroup.Spec{Path: o.Command[0], Args: o.Command[1:], Dir: dir, Env: o.Env, Stdin: true})
+	if err != nil {
+		return nil, err
+	}
+	p, err := procgroup.Start(spec)
 	if err != nil {
 		return nil, r.startError(err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/procgroup"
+	"github.com/tapedeck/tapedeck/internal/sandbox"
 	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/runner/acp"
 	"github.com/tapedeck/tapedeck/runner/runnertest"
@@ -472,5 +473,32 @@ func TestAvailable(t *testing.T) {
 	}
 	if err := acp.New(acp.Options{}).Available(); tapedeck.KindOf(err) != tapedeck.Invalid {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestConfined: an agent in a sandbox does its whole task; its program is in the sandbox
+// only if that can see it.
+func TestConfined(t *testing.T) {
+	policy := &sandbox.Policy{}
+	if err := policy.Available("/bin/sh"); err != nil {
+		t.Skipf("THE SANDBOX IS NOT TESTED HERE: %v", err)
+	}
+	r := scripted(t, "plain", acp.Options{Sandbox: policy})
+	if err := r.Available(); err == nil || !strings.Contains(err.Error(), "not visible in the sandbox") {
+		t.Errorf("a program that the sandbox hides: %v", err)
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy.Readable = []string{filepath.Dir(os.Args[0]), here}
+	in := tapedeck.Invocation{Task: "talk", Folder: t.TempDir()}
+	want, err := play(t, t.Context(), scripted(t, "plain", acp.Options{}), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := play(t, t.Context(), r, in)
+	if err != nil || len(got) != len(want) {
+		t.Errorf("in the sandbox it said %d lines instead of %d: %v", len(got), len(want), err)
 	}
 }

@@ -49,6 +49,8 @@ type step struct {
 	Ignore  bool            `json:"ignore"`  // ignores SIGTERM from now on
 	Spawn   bool            `json:"spawn"`   // starts a process that keeps its output open and ignores SIGTERM
 	Cancel  bool            `json:"cancel"`  // waits until it is cancelled
+	Heard   bool            `json:"heard"`   // waits until it was steered
+	Hears   bool            `json:"hears"`   // ends that wait
 	Recall  bool            `json:"recall"`  // repeats the earlier conversation, if it has resumed it
 	Did     bool            `json:"did"`     // makes a file, as a sign that it did something
 	Reply   json.RawMessage `json:"reply"`
@@ -71,6 +73,7 @@ type player struct {
 	mu      sync.Mutex
 	rules   []rule
 	cancel  chan struct{}
+	heard   chan struct{}
 	replies chan message
 	hang    bool
 	resumed bool
@@ -81,7 +84,7 @@ func playScript(path string) {
 	if err != nil {
 		panic(err)
 	}
-	p := &player{cancel: make(chan struct{}), replies: make(chan message)}
+	p := &player{cancel: make(chan struct{}), heard: make(chan struct{}), replies: make(chan message)}
 	for line := range strings.Lines(string(b)) {
 		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
 			continue
@@ -198,6 +201,9 @@ func (p *player) step(m message, s step, session string) {
 	if s.Cancel {
 		<-p.cancel
 	}
+	if s.Heard {
+		<-p.heard
+	}
 	if s.Recall && p.resumed {
 		p.update(session, `{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"One  two, three"}}`)
 	}
@@ -209,6 +215,9 @@ func (p *player) step(m message, s step, session string) {
 	p.hang = p.hang || s.Hang
 	if s.Reply != nil {
 		p.send(message{ID: m.ID, Result: s.Reply})
+	}
+	if s.Hears {
+		close(p.heard)
 	}
 	if s.Error != nil {
 		p.send(message{ID: m.ID, Error: s.Error})

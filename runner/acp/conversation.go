@@ -43,6 +43,7 @@ type conversation struct {
 	spent     spending
 	cancelled bool
 	denied    bool // a person has rejected a request
+	steering  steering
 }
 
 // errLeft means that yield has returned false: no more events are wanted.
@@ -82,40 +83,66 @@ func (c *conversation) end() {
 	c.others.Wait()
 }
 
+// An outcome is the answer of the agent to a request.
+type outcome struct {
+	raw json.RawMessage
+	err error
+}
+
+// request sends a request. The answer arrives in the channel.
+func (c *conversation) request(ctx context.Context, method string, params any) chan outcome {
+	done := make(chan outcome, 1)
+	c.others.Go(func() {
+		raw, err := c.peer.Call(ctx, method, params)
+		done <- outcome{raw, err}
+	})
+	return done
+}
+
 // call sends a request and waits for the answer. Meanwhile it handles the messages of
 // the agent. When the run is cancelled, call sends a cancel to the agent and gives it
 // some time to finish. A limit of 0 means no limit.
 func (c *conversation) call(method string, params any, limit time.Duration) (json.RawMessage, error) {
-	type outcome struct {
-		raw json.RawMessage
-		err error
-	}
 	if c.cancelled {
 		return nil, c.ctx.Err()
 	}
-	done := make(chan outcome, 1)
 	life, giveUp := context.WithCancel(c.life)
 	defer giveUp()
-	c.others.Go(func() {
-		raw, err := c.peer.Call(life, method, params)
-		done <- outcome{raw, err}
-	})
+	o := c.await(method, c.request(life, method, params), limit)
+	return o.raw, o.err
+}
+
+// await waits for the answer to a request, see call.
+func (c *conversation) await(method string, done <-chan outcome, limit time.Duration) outcome {
+	var news <-chan struct{} // not before the agent has said something: a message must not overtake the task
+	var answered chan outcome
 	w := c.newWait(limit)
 	defer w.stop()
 	for !c.n.Over() {
+		if method == promptMethod {
+			answered = c.steering.done
+		}
 		select {
 		case m := <-c.inbox:
 			c.handle(m)
+			news = c.news(method)
 			if w.dead == nil && !c.cancelled {
 				w.within(afterDeath) // more output may follow
 			}
 		case a := <-c.answers:
 			c.reply(a)
 		case o := <-done:
-			return o.raw, c.explain(method, o.err)
+			return outcome{o.raw, c.explain(method, o.err)}
+		case <-news:
+			if err := c.hear(); err != nil {
+				return outcome{err: err}
+			}
+			c.steer()
+		case o := <-answered:
+			c.steered(o)
 		case <-w.cancelled:
-			if w.cancelled = nil; !c.cancel() {
-				return nil, c.ctx.Err()
+			if w.cancelled, news = nil, nil; !c.cancel() {
+				return outcome{err: c.ctx.Err()}
 			}
 			w.within(min(c.runner.options.Grace, procgroup.CancelWait))
 		case <-w.dead: // other processes of its group may keep its output open
@@ -123,10 +150,10 @@ func (c *conversation) call(method string, params any, limit time.Duration) (jso
 				w.within(afterDeath)
 			}
 		case <-w.late:
-			return nil, c.late(method)
+			return outcome{err: c.late(method)}
 		}
 	}
-	return nil, errLeft
+	return outcome{err: errLeft}
 }
 
 // afterDeath is how long the output of a dead process may be silent before call stops

@@ -40,11 +40,9 @@ func (c *conversation) run() error {
 	}
 	c.muted = false
 	c.spent.begin()
-	raw, err := c.call("session/prompt", sdk.PromptRequest{
-		SessionId: sdk.SessionId(c.native), Prompt: []sdk.ContentBlock{sdk.TextBlock(task)},
-	}, 0)
+	raw, err := c.prompt(task)
 	if err != nil {
-		return c.refused("session/prompt", err)
+		return c.refused(promptMethod, err)
 	}
 	return c.stopped(raw)
 }
@@ -68,11 +66,14 @@ func (c *conversation) greet(limit time.Duration) error {
 		Info struct {
 			Name string `json:"name"`
 		} `json:"agentInfo"`
+		Meta meta `json:"_meta"`
 	}
 	if json.Unmarshal(raw, &hello) != nil || hello.Version != sdk.ProtocolVersionNumber {
 		return tapedeck.Errorf(tapedeck.Unsupported, "the agent speaks version %d of the protocol, not %d", hello.Version, sdk.ProtocolVersionNumber)
 	}
 	c.canLoad = hello.Capabilities.Load
+	c.steering.can = hello.Meta.Steering.Supported
+	c.runner.steers.Store(c.steering.can)
 	c.quirks = c.quirks.or(quirksOf(hello.Info.Name))
 	if c.runner.options.Auth == "" {
 		return nil

@@ -132,7 +132,26 @@ func (r *Runner) Available() error {
 	case r.options.Model == "":
 		return tapedeck.Errorf(tapedeck.Unavailable, "no model is configured").WithHint("set the name of a model of %s", r.options.Name)
 	}
-	return r.options.Policy.check()
+	if err := r.options.Policy.check(); err != nil {
+		return err
+	}
+	return r.confinable()
+}
+
+// confinable returns an error if the sandbox of commands or of an MCP server cannot be had
+// here.
+func (r *Runner) confinable() error {
+	if err := r.options.Files.Sandbox.Available("/bin/sh"); err != nil {
+		return err
+	}
+	for _, s := range r.options.Servers {
+		if len(s.Command) > 0 {
+			if err := s.Sandbox.Available(s.Command[0]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // Config is the config of an invocation, which is JSON.

@@ -55,6 +55,17 @@ func play(path string) {
 			if !strings.Contains(in.Text(), rest) {
 				os.Exit(8)
 			}
+		case "read": // reads until a line contains the argument, and repeats its message
+			for in.Scan() && !strings.Contains(in.Text(), rest) {
+			}
+			if !strings.HasSuffix(in.Text(), "}") || !strings.Contains(in.Text(), rest) {
+				os.Exit(8)
+			}
+			fmt.Println(strings.TrimSuffix(in.Text(), "}") + `,"isReplay":true}`)
+		case "end": // its input must end now
+			if in.Scan() {
+				os.Exit(9)
+			}
 		case "asked": // waits for the answer to a question, and makes a file if it is allowed
 			for in.Scan() && !strings.Contains(in.Text(), `"behavior"`) {
 			}

@@ -27,10 +27,12 @@ type attempt struct {
 	tooLong error       // set before lines is closed, if a line was too long
 	answers chan answer
 	out     chan []byte
+	sent    chan struct{}   // closed when the program has got the newest message, or does not get it any more; nil before the first one
 	life    context.Context // until the attempt ends
 	finish  context.CancelFunc
 	others  sync.WaitGroup
-	failed  error // the reason why listen stopped before the output ended; nil if it did not
+	failed  error           // the reason why listen stopped before the output ended; nil if it did not
+	steered <-chan struct{} // receives when users have sent something; nil if the program takes nothing
 }
 
 // attempt runs the program once. The stream is nil if the program was not started.
@@ -44,13 +46,20 @@ func (r *Runner) attempt(ctx context.Context, in tapedeck.Invocation, n *narrate
 		return nil, err
 	}
 	talks := r.dialect.greet != nil
-	p, err := procgroup.Start(procgroup.Spec{Path: command[0], Args: args, Dir: dir, Env: r.options.Env, Stdin: talks})
+	spec, err := r.options.Sandbox.Confine(procgroup.Spec{Path: command[0], Args: args, Dir: dir, Env: r.options.Env, Stdin: talks})
+	if err != nil {
+		return nil, err
+	}
+	p, err := procgroup.Start(spec)
 	if err != nil {
 		return nil, startError(command[0], err)
 	}
 	a := &attempt{runner: r, ctx: ctx, process: p, lines: make(chan []byte), answers: make(chan answer), out: make(chan []byte)}
 	a.life, a.finish = context.WithCancel(context.WithoutCancel(ctx))
 	a.stream = newStream(in, n, a)
+	if r.steers(command) {
+		a.steered = in.Steered
+	}
 	defer a.end()
 	if err := p.Begin(func(d payload.AgentStarted) error { return n.Process(ctx, &in, d) }); err != nil {
 		if ctx.Err() != nil || n.Over() {
@@ -104,10 +113,16 @@ func (a *attempt) write() {
 	}
 }
 
-// send writes a message to the program, in a goroutine of its own because the
-// program may not read its input.
+// send writes a message to the program after the earlier ones, in a goroutine of its own
+// because the program may not read its input.
 func (a *attempt) send(b []byte) {
+	before, done := a.sent, make(chan struct{})
+	a.sent = done
 	a.others.Go(func() {
+		defer close(done)
+		if before != nil {
+			<-before
+		}
 		select {
 		case a.out <- b:
 		case <-a.life.Done():
@@ -128,7 +143,7 @@ func (a *attempt) listen() {
 	late := time.NewTimer(time.Hour)
 	defer late.Stop()
 	late.Stop()
-	for !a.stream.n.Over() {
+	for !a.stream.n.Over() && a.failed == nil {
 		select {
 		case line, ok := <-a.lines:
 			if !ok {
@@ -138,8 +153,10 @@ func (a *attempt) listen() {
 			a.stream.line(line)
 		case w := <-a.answers:
 			a.send(w.message)
+		case <-a.steered:
+			a.steer()
 		case <-cancelled:
-			cancelled = nil
+			cancelled, a.steered = nil, nil
 			a.interrupt()
 			late.Reset(min(a.runner.options.Grace, procgroup.CancelWait))
 		case <-dead:
@@ -147,9 +164,18 @@ func (a *attempt) listen() {
 		case <-late.C:
 			return
 		}
-		if a.stream.ended && !closed { // the end of its input lets the program exit
-			closed, silence = true, a.runner.options.Grace
+		if a.stream.ended && a.steered != nil && len(a.stream.unread) == 0 {
+			a.steer() // what was sent last does not wait for another run
+		}
+		switch {
+		case a.waits(): // it reads the message at once
+			silence = a.runner.options.Grace
+		case a.stream.ended && !closed: // the end of its input lets the program exit
+			closed, silence, a.steered = true, a.runner.options.Grace, nil
 			a.closeInput()
+		case !a.stream.ended && silence > 0 && dead != nil && cancelled != nil: // it works again
+			silence = 0
+			late.Stop()
 		}
 		if silence > 0 && cancelled != nil {
 			late.Reset(silence)

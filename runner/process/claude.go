@@ -12,6 +12,7 @@ type claudeLine struct {
 	Type      string          `json:"type"`
 	Subtype   string          `json:"subtype"`
 	Session   string          `json:"session_id"`
+	UUID      string          `json:"uuid"`
 	Parent    string          `json:"parent_tool_use_id"` // the call that began the sub-agent that sent the line; "" for the agent itself
 	Event     claudeEvent     `json:"event"`
 	Message   claudeMessage   `json:"message"`
@@ -111,6 +112,9 @@ func (s *stream) claude(raw json.RawMessage) bool {
 	name := s.laneOf(l.Parent)
 	switch l.Type {
 	case "system":
+		if l.Subtype == "init" {
+			s.begins()
+		}
 		s.claudeSystem(raw, &l)
 		return false // the whole line is kept as RAW, too
 	case "stream_event":
@@ -255,6 +259,10 @@ func (s *stream) claudeAssistant(name string, m *claudeMessage) bool {
 // claudeUser handles the input of the agent: the answers of its tools. The log
 // already has the tasks of the agent and of its sub-agents.
 func (s *stream) claudeUser(l *claudeLine) bool {
+	if s.unread[l.UUID] {
+		s.read(l.UUID)
+		return true
+	}
 	var blocks []claudeBlock
 	if json.Unmarshal(l.Message.Content, &blocks) != nil {
 		return true // the content is a text: a task

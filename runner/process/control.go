@@ -31,10 +31,22 @@ func request(id string, r map[string]any) []byte {
 // its questions, and the task.
 func greetClaude(task string) []byte {
 	b := append(request("tapedeck-1", map[string]any{"subtype": "initialize"}), '\n')
-	return append(b, object(map[string]any{
+	return append(b, object(userMessage(task))...)
+}
+
+func userMessage(text string) map[string]any {
+	return map[string]any{
 		"type": "user", "session_id": "", "parent_tool_use_id": nil,
-		"message": map[string]any{"role": "user", "content": []any{map[string]string{"type": "text", "text": task}}},
-	})...)
+		"message": map[string]any{"role": "user", "content": []any{map[string]string{"type": "text", "text": text}}},
+	}
+}
+
+// tellClaude returns a message for Claude Code while it works. It gives the message to its
+// model before the next call, or begins another turn with it.
+func tellClaude(id, text string) []byte {
+	m := userMessage(text)
+	m["uuid"] = id
+	return object(m)
 }
 
 func interruptClaude() []byte { return request("tapedeck-2", map[string]any{"subtype": "interrupt"}) }

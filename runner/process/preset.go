@@ -18,7 +18,7 @@ func base(more ...string) []string {
 var (
 	claudeEnv = base("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL", "CLAUDE_CONFIG_DIR")
 	claudeArg = []string{"claude", "-p", "--output-format", "stream-json", "--include-partial-messages", "--verbose"}
-	talkArg   = []string{"--input-format", "stream-json", "--permission-prompt-tool", "stdio"}
+	talkArg   = []string{"--input-format", "stream-json", "--permission-prompt-tool", "stdio", acknowledges}
 	qwenArg   = []string{"qwen", "--output-format", "stream-json", "--include-partial-messages"}
 	geminiArg = []string{"gemini", "-o", "stream-json"}
 	resumeArg = []string{"--resume", "{session}"}

@@ -12,6 +12,7 @@ import (
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/narrate"
 	"github.com/tapedeck/tapedeck/internal/procgroup"
+	"github.com/tapedeck/tapedeck/internal/sandbox"
 	"github.com/tapedeck/tapedeck/runner"
 )
 
@@ -32,6 +33,8 @@ type Options struct {
 	Env     []string // the whole environment of the program, NAME=value
 	Folder  string   // the working directory if the invocation has no folder; "" for the server's own
 	Install string   // a sentence that says how to install the program; it is the hint of the error if the program is missing; "" for no hint
+
+	Sandbox *sandbox.Policy // confines the program; nil for no sandbox
 
 	Grace time.Duration // time limit for each step of stopping the program; 0 for five seconds
 }
@@ -70,12 +73,16 @@ func (r *Runner) Capabilities() tapedeck.Capabilities {
 	c := r.dialect.can
 	c.Resume = r.options.Resume != nil
 	c.Interrupt = true
+	c.Steer = r.steers(r.options.Command) && (r.options.Resume == nil || r.steers(r.options.Resume))
 	return c
 }
 
 // Available implements [runner.Capable].
 func (r *Runner) Available() error {
-	return procgroup.Installed(r.options.Name, r.options.Command, r.options.Install)
+	if err := procgroup.Installed(r.options.Name, r.options.Command, r.options.Install); err != nil {
+		return err
+	}
+	return r.options.Sandbox.Available(r.options.Command[0])
 }
 
 // Run implements [tapedeck.Runner].

@@ -25,6 +25,8 @@ type stream struct {
 
 	take func(*stream, json.RawMessage) bool
 
+	unread map[string]bool // the messages of users that the program has not read yet, by id
+
 	// Only the dialect claude uses the fields below.
 	lanes         map[string]*lane
 	tasks         map[string]taskInput // the calls that may begin sub-agents
@@ -36,6 +38,7 @@ type dialect struct {
 	can          tapedeck.Capabilities
 	take         func(*stream, json.RawMessage) bool // interprets a line; false if it maps to no event
 	greet        func(task string) []byte            // the first message to the program; nil if it reads no input
+	tell         func(id, text string) []byte        // a message of a user to the running program; nil if it takes none
 	interrupt    func() []byte                       // the message that asks the program to stop; nil for SIGINT
 	byExitStatus bool                                // no line reports the end, so the exit status decides
 }
@@ -49,7 +52,7 @@ var dialects = map[string]dialect{
 		can:  tapedeck.Capabilities{Deltas: true, Thinking: true, Tools: true, Plan: true},
 	},
 	"claude-control": {
-		take: (*stream).claude, greet: greetClaude, interrupt: interruptClaude,
+		take: (*stream).claude, greet: greetClaude, tell: tellClaude, interrupt: interruptClaude,
 		can: tapedeck.Capabilities{Deltas: true, Thinking: true, Tools: true, Plan: true, Permission: true},
 	},
 	"codex":    {take: (*stream).codex, can: tapedeck.Capabilities{Thinking: true, Tools: true, Plan: true}},
@@ -65,7 +68,7 @@ func Dialects() []string { return slices.Sorted(maps.Keys(dialects)) }
 func newStream(in tapedeck.Invocation, n *narrate.Narrator, a *attempt) *stream {
 	return &stream{
 		n: n, attempt: a, in: in, take: a.runner.dialect.take,
-		lanes: map[string]*lane{}, tasks: map[string]taskInput{},
+		lanes: map[string]*lane{}, tasks: map[string]taskInput{}, unread: map[string]bool{},
 	}
 }
 

@@ -36,15 +36,36 @@ type player struct {
 	rate    float64
 	jitter  float64
 	random  *rand.Rand
+	limits  Limits
+	steps   int   // steps and events so far
+	bytes   int64 // of the data of the events so far
 }
 
 func (p *player) play(steps []step) bool {
 	for i := range steps {
-		if s := &steps[i]; !s.do(p, s) {
+		if s := &steps[i]; !p.count(0) || !s.do(p, s) {
 			return false
 		}
 	}
 	return true
+}
+
+// count counts a step, or an event with its data.
+func (p *player) count(bytes int) bool {
+	p.steps++
+	p.bytes += int64(bytes)
+	switch l := p.limits; {
+	case l.Steps > 0 && p.steps > l.Steps:
+		return p.exceed("%d steps and events", l.Steps)
+	case l.Bytes > 0 && p.bytes > l.Bytes:
+		return p.exceed("%d bytes of events", l.Bytes)
+	}
+	return true
+}
+
+func (p *player) exceed(format string, limit any) bool {
+	p.yield(tapedeck.Event{}, tapedeck.Errorf(tapedeck.Limited, "the script has more than "+format+" in one run, which is the limit of this server", limit))
+	return false
 }
 
 // emit yields one event. When ctx is done, it yields nothing: the engine ends the open
@@ -60,7 +81,7 @@ func (p *player) emit(typ string, data any) bool {
 	if p.sub != "" && !strings.HasPrefix(typ, "SUBAGENT_") && !strings.HasSuffix(typ, "_CONTENT") && !strings.HasSuffix(typ, "_ARGS") {
 		b = fmt.Appendf(b[:len(b)-1], `,"subagentRunId":%q}`, p.sub) // data always has members, so the comma is correct
 	}
-	return p.yield(tapedeck.Event{Type: typ, Turn: p.turn, Data: b}, nil)
+	return p.count(len(b)) && p.yield(tapedeck.Event{Type: typ, Turn: p.turn, Data: b}, nil)
 }
 
 func (p *player) refuse(format string, args ...any) bool {
@@ -282,7 +303,7 @@ func (p *player) event(s *step) bool {
 	if p.ctx.Err() != nil {
 		return false
 	}
-	return p.yield(tapedeck.Event{Type: *s.Event, Turn: p.turn, Data: s.Data}, nil)
+	return p.count(len(s.Data)) && p.yield(tapedeck.Event{Type: *s.Event, Turn: p.turn, Data: s.Data}, nil)
 }
 
 func (p *player) set(s *step) bool {

@@ -23,6 +23,14 @@ type Options struct {
 	Scripts fs.FS   // additional scripts, files NAME.jsonl; they replace built-in scripts of the same name
 	Speed   float64 // factor of the speed; 0 for 1
 	Instant bool    // do not wait at all
+	Limits  Limits  // of each run
+}
+
+// Limits are what a script may do in one run. A run that reaches one of them fails. 0 is
+// no limit.
+type Limits struct {
+	Steps int   // steps and events together; so a repetition of nothing ends, too
+	Bytes int64 // of the data of the events
 }
 
 // A Runner plays scripts.
@@ -78,7 +86,7 @@ func (r *Runner) Run(ctx context.Context, in tapedeck.Invocation) iter.Seq2[tape
 		p := &player{
 			ctx: ctx, yield: yield, task: in.Task, prefix: in.ID,
 			speed: r.options.Speed * c.Speed, instant: r.options.Instant || c.Instant,
-			rate: defaultRate, random: rand.New(rand.NewPCG(c.Seed, 0)),
+			rate: defaultRate, random: rand.New(rand.NewPCG(c.Seed, 0)), limits: r.options.Limits,
 		}
 		p.play(steps)
 	}

@@ -55,6 +55,27 @@ func transcript(ctx context.Context, r *script.Runner, in tapedeck.Invocation) [
 	return lines
 }
 
+// TestLimits: a script that goes on for ever ends at the limit of the server, also if it
+// produces nothing, or few large events.
+func TestLimits(t *testing.T) {
+	r := script.New(script.Options{Instant: true, Limits: script.Limits{Steps: 1000, Bytes: 1 << 20}})
+	large := strings.Repeat("x", 100<<10)
+	for name, in := range map[string]tapedeck.Invocation{
+		"steps and events": steps(`{"repeat":0,"steps":[{"say":"x"}]}`),
+		"steps":            steps(`{"repeat":0,"steps":[{"turn":true}]}`),
+		"bytes of events":  steps(`{"repeat":0,"steps":[{"event":"acme.x","data":"` + large + `"}]}`),
+		"bytes":            steps(`{"repeat":0,"steps":[{"tool":"t","result":"` + large + `"}]}`),
+	} {
+		lines := transcript(t.Context(), r, in)
+		if last := lines[len(lines)-1]; !strings.HasPrefix(last, "error the script has more than") || !strings.Contains(last, strings.Fields(name)[0]) || len(lines) > 1001 {
+			t.Errorf("%s: %d lines, the last %.200s", name, len(lines), last)
+		}
+	}
+	if lines := transcript(t.Context(), r, steps(`{"repeat":100,"steps":[{"say":"x"}]}`)); strings.HasPrefix(lines[len(lines)-1], "error") {
+		t.Errorf("a script below the limits: %s", lines[len(lines)-1])
+	}
+}
+
 func TestSteps(t *testing.T) {
 	for _, tt := range []struct {
 		name string

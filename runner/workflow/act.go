@@ -159,6 +159,9 @@ func triggered(n *bpmn.Node, a *view.WorkflowActivation) map[string]any {
 func (w *walker) leave(n *bpmn.Node, a *view.WorkflowActivation, set map[string]any) {
 	p := payload.WorkflowLeft{WorkflowElement: elementOf(n), Activation: a.ID}
 	err := w.results(n, a, set, &p)
+	if err == nil {
+		err = w.fits(sizeOf(p.Variables) + len(p.Output))
+	}
 	if err == nil && a.Index == nil {
 		env := w.env(a.Scope)
 		for name, v := range decodeAll(p.Variables) {
@@ -167,15 +170,19 @@ func (w *walker) leave(n *bpmn.Node, a *view.WorkflowActivation, set map[string]
 		p.Flows, err = choose(n, env)
 	}
 	if err != nil {
-		code := codeExpression
-		if tapedeck.KindOf(err) == tapedeck.TooLarge {
-			code = codeOutput
-		}
-		w.failWith(a.ID, code, err)
+		w.failWith(a.ID, codeOf(err), err)
 		return
 	}
 	w.emit(p)
 	w.look(a.Scope)
+}
+
+// codeOf returns the code of an element that fails because of an error.
+func codeOf(err error) string {
+	if tapedeck.KindOf(err) == tapedeck.TooLarge {
+		return codeOutput
+	}
+	return codeExpression
 }
 
 // results fills in the variables that an element sets when it ends. If it has outputs,

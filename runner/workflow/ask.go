@@ -18,11 +18,13 @@ const optionSubmit = "submit"
 // so it is asked once; a new run asks again, because questions end with their run.
 func (w *walker) ask(n *bpmn.Node, a *view.WorkflowActivation) {
 	id := "per_" + strings.TrimPrefix(w.in.ID, "inv_") + "." + a.ID
-	i := slices.IndexFunc(a.Waits, func(wait view.WorkflowWait) bool { return wait.Element == n.ID && wait.Permission == id })
-	if i >= 0 && a.Waits[i].Answer != nil {
-		w.answered(n, a, a.Waits[i].Answer)
-		return
+	for i := range a.Waits { // also the answer to the question of an earlier run, which did not take it
+		if wait := &a.Waits[i]; wait.Element == n.ID && wait.Answer != nil {
+			w.answered(n, a, wait.Answer)
+			return
+		}
 	}
+	i := slices.IndexFunc(a.Waits, func(wait view.WorkflowWait) bool { return wait.Element == n.ID && wait.Permission == id })
 	q, err := w.question(n, a, id)
 	if err != nil {
 		w.failWith(a.ID, codeExpression, err)

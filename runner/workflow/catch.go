@@ -35,9 +35,9 @@ func (w *walker) armBoundary(n *bpmn.Node, a *view.WorkflowActivation) bool {
 }
 
 // armScope makes the process or an activation wait for the next event sub-process in it.
-// It reports false if there is none left.
+// It reports false if there is none left: all wait, or one of them has interrupted the others.
 func (w *walker) armScope(id string, s *bpmn.Scope) bool {
-	if s == nil {
+	if s == nil || slices.ContainsFunc(s.EventSubProcesses, func(sub *bpmn.Node) bool { return sub.Scope.Start.Interrupting && w.fired(id, sub.ID) }) {
 		return false
 	}
 	for _, sub := range s.EventSubProcesses {
@@ -54,6 +54,14 @@ func (w *walker) armScope(id string, s *bpmn.Scope) bool {
 	return false
 }
 
+// fired reports whether an event of the process, or of an activation, has happened.
+func (w *walker) fired(id, element string) bool {
+	if a := w.fold.Open(id); a != nil {
+		return a.Fired[element]
+	}
+	return id == "" && w.fold.Fired(element)
+}
+
 func (w *walker) processWaits(element string) bool {
 	return w.fold.Fired(element) || slices.ContainsFunc(w.fold.Head().Waits, func(wait view.WorkflowWait) bool { return wait.Element == element })
 }
@@ -62,7 +70,7 @@ func (w *walker) processWaits(element string) bool {
 func (w *walker) arm(n *bpmn.Node, id string) bool { return w.armFor(n, n.Event, id) }
 
 func (w *walker) armFor(n *bpmn.Node, event *bpmn.Event, id string) bool {
-	p := payload.WorkflowWaiting{WorkflowElement: elementOf(n), Activation: id, For: string(event.Kind)}
+	p := payload.WorkflowWaiting{WorkflowElement: elementOf(n), Activation: id, For: string(event.Kind), Within: n.Triggered}
 	if err := w.wanted(event, id, &p); err != nil {
 		if id == "" {
 			w.emit(payload.WorkflowEnded{Outcome: view.WorkflowFailed, Code: codeExpression, Element: n.ID, Message: title(n) + " failed: " + cut(err.Error())})
@@ -149,7 +157,7 @@ func (w *walker) caught(on *waiter, by string) payload.WorkflowCaught {
 	p.Name = n.Name
 	switch {
 	case n.Triggered:
-		p.Within, p.Interrupts = true, n.Scope.Start.Interrupting || n.Interrupting
+		p.Within, p.Interrupts = true, n.Scope.Start.Interrupting
 	case n.Kind == bpmn.BoundaryEvent:
 		p.Interrupts = n.Interrupting
 	case on.a != nil && on.a.Type == string(bpmn.EventBasedGateway):

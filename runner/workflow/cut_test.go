@@ -45,6 +45,9 @@ func (h *host) drop() {
 // TestWalksThatAreCutOff: wherever a walk is cut off, it takes the same decisions.
 func TestWalksThatAreCutOff(t *testing.T) {
 	for _, tt := range walks {
+		if tt.again {
+			continue // cut off after each event, it would only begin
+		}
 		t.Run(tt.name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
 				whole := newHost(t, withEvents(tt.xml), tt.variables...)

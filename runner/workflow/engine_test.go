@@ -185,6 +185,56 @@ func TestMessageArrives(t *testing.T) {
 	})
 }
 
+// TestMessageThatIsAwaited: others fill the mailbox of a workflow. The message that an element
+// waits for is received all the same.
+func TestMessageThatIsAwaited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t, nil)
+		xml := strings.Replace(xmlOf(`<receiveTask id="W" messageRef="m"/>`, "S>W", "W>E"), "<process", `<message id="m" name="paid"/><process`, 1)
+		s.run("s", xml, nil)
+		synctest.Wait()
+		send := func(name string) error {
+			_, err := s.SendMessage(t.Context(), api.SendMessage{Session: "s", Name: name})
+			return err
+		}
+		var err error
+		for range 1001 {
+			err = send("other")
+		}
+		if tapedeck.KindOf(err) != tapedeck.Limited {
+			t.Fatalf("the mailbox is not full: %v", err)
+		}
+		if err := send("paid"); err != nil {
+			t.Error(err)
+		}
+		synctest.Wait()
+		if w := s.workflow("s"); w.Outcome != view.WorkflowCompleted {
+			t.Errorf("it is %s", w.Status)
+		}
+	})
+}
+
+// TestManyQuestions: a user task asks at most 1,000 people at once. With more instances it fails
+// before it asks anybody.
+func TestManyQuestions(t *testing.T) {
+	for n, want := range map[int]int{1000: 1000, 1001: 0} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newServer(t, nil)
+			s.run("s", xmlOf(fmt.Sprintf(`<userTask id="U"><multiInstanceLoopCharacteristics><loopCardinality>%d</loopCardinality></multiInstanceLoopCharacteristics></userTask>`, n), "S>U", "U>E"), nil)
+			synctest.Wait()
+			asked := 0
+			for ev := range tapedeck.Events(t.Context(), s.log, "s", 0) {
+				if ev.Type == tapedeck.PermissionRequested {
+					asked++
+				}
+			}
+			if w := s.workflow("s"); asked != want || (w.Outcome == view.WorkflowFailed) != (want == 0) {
+				t.Errorf("%d instances: %d questions, %s %s", n, asked, w.Outcome, w.Message)
+			}
+		})
+	}
+}
+
 // TestManyInstances: 200 tasks of agents at once, of which some work at a time.
 func TestManyInstances(t *testing.T) {
 	const n = 200

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/tapedeck/tapedeck"
@@ -119,13 +120,16 @@ func (w *walker) begin(n *bpmn.Node, e *entry) {
 	}
 	tooOften := w.fold.Element(n.ID).Entered >= int64(w.r.options.MaxEntries)
 	err := w.prepare(n, e, &p)
+	if err == nil {
+		err = w.fits(sizeOf(p.Variables) + len(p.Items))
+	}
 	if err != nil || tooOften {
 		p.Items, p.Variables, p.Start = nil, nil, ""
 		w.emit(p)
 		if tooOften {
 			w.fail(e.id, codeLimit, fmt.Sprintf("it was entered %d times, which is the limit", w.r.options.MaxEntries))
 		} else {
-			w.failWith(e.id, codeExpression, err)
+			w.failWith(e.id, codeOf(err), err)
 		}
 		return
 	}
@@ -174,7 +178,9 @@ func (w *walker) prepare(n *bpmn.Node, e *entry, p *payload.WorkflowEntered) (er
 	for name, v := range inputs {
 		local[name] = v
 	}
-	p.Variables, err = encodeAll(local)
+	if p.Variables, err = encodeAll(local); err == nil && n.Called != nil {
+		p.Variables, err = withDefaults(n.Called.Start, p.Variables)
+	}
 	return err
 }
 
@@ -184,7 +190,12 @@ func unprepared(n *bpmn.Node, a *view.WorkflowActivation) bool {
 	if n.Loop != nil && a.Index == nil {
 		return !isBody(a)
 	}
-	return len(a.Variables) == 0 && (len(n.Inputs) > 0 || a.Index != nil)
+	return len(a.Variables) == 0 && (len(n.Inputs) > 0 || a.Index != nil || n.Called != nil && asks(n.Called.Start))
+}
+
+// asks reports whether a process has variables from the form of its start.
+func asks(start *bpmn.Node) bool {
+	return start.Form != nil && slices.ContainsFunc(start.Form.Fields, func(f bpmn.Field) bool { return f.Default != nil || f.Required })
 }
 
 // thread returns the name of the thread for the next agent of an element, and its

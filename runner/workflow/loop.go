@@ -9,12 +9,24 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// maxInstances is how many instances a multi-instance element can have.
-const maxInstances = 10_000
+// maxInstances is how many instances a multi-instance element can have, and maxAsked how many
+// of them can ask people at once: a run has at most so many open questions.
+const (
+	maxInstances = 10_000
+	maxAsked     = 1000
+)
+
+// instancesOf returns how many instances an element can have.
+func instancesOf(n *bpmn.Node) int {
+	if n.Kind == bpmn.UserTask && n.Loop.Kind == bpmn.Parallel {
+		return maxAsked
+	}
+	return maxInstances
+}
 
 // items returns the items of a loop. A standard loop has none.
 func (w *walker) items(n *bpmn.Node, scope string) (json.RawMessage, error) {
-	l := n.Loop
+	l, most := n.Loop, instancesOf(n)
 	switch {
 	case l.Kind == bpmn.StandardLoop:
 		return json.RawMessage("[]"), nil
@@ -27,8 +39,8 @@ func (w *walker) items(n *bpmn.Node, scope string) (json.RawMessage, error) {
 		if !ok {
 			return nil, tapedeck.Errorf(tapedeck.Invalid, "the collection of %s is not a list", title(n))
 		}
-		if len(list) > maxInstances {
-			return nil, tapedeck.Errorf(tapedeck.Invalid, "the collection of %s has %d items; at most %d are allowed", title(n), len(list), maxInstances)
+		if len(list) > most {
+			return nil, tapedeck.Errorf(tapedeck.Invalid, "the collection of %s has %d items; at most %d are allowed", title(n), len(list), most)
 		}
 		raw := encode(list)
 		if len(raw) > maxVariable {
@@ -41,8 +53,8 @@ func (w *walker) items(n *bpmn.Node, scope string) (json.RawMessage, error) {
 		return nil, err
 	}
 	n64, ok := wholeNumber(v)
-	if !ok || n64 < 0 || n64 > maxInstances {
-		return nil, tapedeck.Errorf(tapedeck.Invalid, "the number of instances of %s is %v; it must be a whole number from 0 to %d", title(n), v, maxInstances)
+	if !ok || n64 < 0 || n64 > int64(most) {
+		return nil, tapedeck.Errorf(tapedeck.Invalid, "the number of instances of %s is %v; it must be a whole number from 0 to %d", title(n), v, most)
 	}
 	list := make([]int64, n64)
 	for i := range list {

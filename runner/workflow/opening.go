@@ -30,6 +30,11 @@ func (r *Runner) Opening(ctx context.Context, in tapedeck.Invocation) ([]tapedec
 	if err != nil {
 		return nil, err
 	}
+	whole, err := r.whole(ctx, []byte(xml))
+	if err != nil {
+		return nil, err
+	}
+	xml = string(whole)
 	d, err := r.definitions.read(xml, process)
 	if err != nil {
 		return nil, err
@@ -41,6 +46,9 @@ func (r *Runner) Opening(ctx context.Context, in tapedeck.Invocation) ([]tapedec
 	}
 	variables, err := r.firstVariables(d.Main.Start, c.Variables, in.Task)
 	if err != nil {
+		return nil, err
+	}
+	if err := d.CheckVariables(func(name string) bool { return variables[name] != nil }); err != nil {
 		return nil, err
 	}
 	started := payload.WorkflowStarted{
@@ -165,8 +173,20 @@ func (r *Runner) firstVariables(start *bpmn.Node, given map[string]json.RawMessa
 		}
 		out[name] = encode(v)
 	}
+	if n := sizeOf(out); n > r.maxState {
+		return nil, r.tooLarge(n)
+	}
+	return withDefaults(start, out)
+}
+
+// withDefaults adds the defaults of the form of a start to the variables of a process. A
+// variable that the form requires must be there.
+func withDefaults(start *bpmn.Node, out tapedeck.Members) (tapedeck.Members, error) {
 	if start.Form == nil {
 		return out, nil
+	}
+	if out == nil {
+		out = tapedeck.Members{}
 	}
 	values := decodeAll(out)
 	for i := range start.Form.Fields {

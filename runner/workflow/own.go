@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/runner/workflow/bpmn"
 )
 
 // own is what a runner knows of the diagram of its options: the one that runs if a task
@@ -36,6 +37,9 @@ func (r *Runner) Available() error {
 	}
 	xml, err := r.ownXML(context.Background())
 	if err != nil {
+		return err
+	}
+	if xml, err = r.whole(context.Background(), xml); err != nil {
 		return err
 	}
 	r.own.mu.Lock()
@@ -64,7 +68,12 @@ func (r *Runner) stored(ctx context.Context, name, digest string) ([]byte, error
 	return r.options.Lookup(ctx, name, digest)
 }
 
-// check returns why the diagram of the options cannot run: something in it, an agent that
+// whole returns a diagram together with the stored ones that it calls.
+func (r *Runner) whole(ctx context.Context, xml []byte) ([]byte, error) {
+	return bpmn.Embed(xml, func(name string) ([]byte, error) { return r.stored(ctx, name, "") })
+}
+
+// check returns why the diagram of the options cannot run, with those that it calls: something in it, an agent that
 // does not exist, or a variable that is missing.
 func (r *Runner) check(xml []byte) error {
 	d, err := r.definitions.read(string(xml), r.options.Process)

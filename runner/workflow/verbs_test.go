@@ -15,34 +15,56 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// TestFailedWorkflowIsResumed: a resume tries the failed task again, in a new thread.
+// TestFailedWorkflowIsResumed: a resume tries the failed task again, in a new thread. A task
+// that was done stays done. One that ended only because the workflow did is not done: it works
+// again, in its thread.
 func TestFailedWorkflowIsResumed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		n := 0
-		s := newServer(t, map[string]agent{"b": func(context.Context, tapedeck.Invocation) (string, error) {
-			if n++; n == 1 {
-				return "", tapedeck.Errorf(tapedeck.Unavailable, "the model is down")
-			}
-			return "two", nil
-		}})
-		s.run("s", triage, map[string]any{"cve": "CVE-1"})
-		synctest.Wait()
-		w := s.workflow("s")
-		if w.Outcome != view.WorkflowFailed || w.Element != "Two" || !strings.Contains(w.Message, "the model is down") || w.Code != "agent" {
-			t.Errorf("it is %s at %s: %s (%s)", w.Outcome, w.Element, w.Message, w.Code)
-		}
-		if _, err := s.Resume(t.Context(), api.Resume{Session: "s"}); err != nil {
-			t.Fatal(err)
-		}
-		s.settle("s")
-		w = s.workflow("s")
-		if w.Outcome != view.WorkflowCompleted || string(w.Variables["r_Two"]) != `"two"` {
-			t.Errorf("it is %s %s", w.Outcome, w.Message)
-		}
-		if got := strings.Join(s.runs("s"), ", "); got != "main complete, main failed, thread_Look complete, thread_One complete, thread_Two failed, thread_Two_2 complete" {
-			t.Error(got)
-		}
-	})
+	for name, want := range map[string]string{
+		"after the other task":     "main complete, main failed, thread_Look complete, thread_One complete, thread_Two failed, thread_Two_2 complete",
+		"while the other one runs": "main complete, main failed, thread_Look complete, thread_One complete, thread_One failed, thread_Two failed, thread_Two_2 complete",
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				one, two, during := 0, 0, name != "after the other task"
+				s := newServer(t, map[string]agent{
+					"a": func(ctx context.Context, in tapedeck.Invocation) (string, error) {
+						if strings.HasPrefix(in.Task, "one") {
+							if one++; one == 1 && during {
+								<-ctx.Done()
+								return "", ctx.Err()
+							}
+						}
+						return "one", nil
+					},
+					"b": func(context.Context, tapedeck.Invocation) (string, error) {
+						if two++; two == 1 {
+							<-time.After(time.Second) // the other task has begun, or is done
+							return "", tapedeck.Errorf(tapedeck.Unavailable, "the model is down")
+						}
+						return "two", nil
+					},
+				})
+				s.run("s", triage, map[string]any{"cve": "CVE-1"})
+				<-time.After(10 * time.Second)
+				synctest.Wait()
+				w := s.workflow("s")
+				if w.Outcome != view.WorkflowFailed || w.Element != "Two" || !strings.Contains(w.Message, "the model is down") || w.Code != "agent" {
+					t.Errorf("it is %s at %s: %s (%s)", w.Outcome, w.Element, w.Message, w.Code)
+				}
+				if _, err := s.Resume(t.Context(), api.Resume{Session: "s"}); err != nil {
+					t.Fatal(err)
+				}
+				s.settle("s")
+				w = s.workflow("s")
+				if w.Outcome != view.WorkflowCompleted || string(w.Variables["r_Two"]) != `"two"` {
+					t.Errorf("it is %s %s", w.Outcome, w.Message)
+				}
+				if got := strings.Join(s.runs("s"), ", "); got != want {
+					t.Error(got)
+				}
+			})
+		})
+	}
 }
 
 // TestRewindWhileItRuns: a rewind of the session stops the workflow and its tasks; a

@@ -10,7 +10,7 @@ import (
 
 // maxWaiting is how many bytes of memory a workflow may need that waits, with all that
 // the engine and the store have for it. The log is in files.
-const maxWaiting = 20 << 10
+const maxWaiting = 18 << 10
 
 // TestWaitingIsCheap measures many workflows that wait for users.
 func TestWaitingIsCheap(t *testing.T) {
@@ -37,7 +37,7 @@ func TestWaitingIsCheap(t *testing.T) {
 	each := (used() - before) / n
 	perRun := float64(runtime.NumGoroutine()-goroutines) / n
 	t.Logf("each needs %d bytes and %.1f goroutines", each, perRun)
-	if each > maxWaiting || perRun > 2.1 {
+	if each > maxWaiting || perRun > 1.1 {
 		t.Errorf("each workflow that waits needs %d bytes and %.1f goroutines", each, perRun)
 	}
 }

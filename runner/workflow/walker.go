@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/wallclock"
 	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/runner/workflow/bpmn"
 	"github.com/tapedeck/tapedeck/view"
@@ -30,6 +31,7 @@ type walker struct {
 	listOf string          // "" for none
 	seen   int64           // events before this offset were folded from the log
 	asked  map[string]bool // questions that are in the log and pending
+	size   int             // of the state, or more; see fits
 }
 
 func newWalker(r *Runner, ctx context.Context, in *tapedeck.Invocation, say func(tapedeck.Event, error) bool) *walker {
@@ -70,7 +72,7 @@ func (w *walker) restore() error {
 		w.d = d
 	}
 	w.fold.DropXML()
-	w.next = w.fold.LastID() + 1
+	w.next, w.size = w.fold.LastID()+1, stateSize(w.fold)
 	for _, a := range w.fold.AllOpen() {
 		w.todo = append(w.todo, a.ID)
 	}
@@ -174,7 +176,7 @@ func (w *walker) wait() error {
 	return nil
 }
 
-// timer returns when the next timer is due; nil if there is none.
+// timer returns when to look for a timer that is due; nil if there is none.
 //
 //go:noinline
 func (w *walker) timer() (due <-chan time.Time, stop func()) {
@@ -182,7 +184,7 @@ func (w *walker) timer() (due <-chan time.Time, stop func()) {
 	if !ok {
 		return nil, func() {}
 	}
-	t := time.NewTimer(max(0, at.Sub(w.r.options.Now())))
+	t := time.NewTimer(wallclock.Until(at, w.r.options.Now()))
 	return t.C, func() { t.Stop() }
 }
 
@@ -221,6 +223,9 @@ func (w *walker) advance() {
 	if !w.stopped() {
 		w.tasks.sweep()
 		w.withdraw()
+	}
+	// After the end of the process something may be left to look at, which is not looked at.
+	if !w.stopped() && w.fold.Head().Outcome == "" {
 		w.tasks.start()
 	}
 }

@@ -68,6 +68,7 @@ type Runner struct {
 	definitions definitions
 	attached    []string // agents that there are; nil if that is not known
 	own         own
+	maxState    int
 }
 
 // New returns a runner. A diagram of its own that cannot run makes it unavailable.
@@ -81,7 +82,7 @@ func New(o Options) *Runner {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Runner{options: o}
+	return &Runner{options: o, maxState: maxState}
 }
 
 // Capabilities says what a workflow can do.

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"log/slog"
 	"math"
+	"sync/atomic"
 	"time"
 
 	"github.com/tapedeck/tapedeck"
@@ -64,6 +65,7 @@ type Options struct {
 type Index struct {
 	Options
 	changed chan struct{}
+	behind  atomic.Int64 // see Behind
 
 	// lock has an element while a goroutine creates documents from a part of a
 	// session, or removes documents. It guards the fields below.
@@ -108,6 +110,10 @@ func (x *Index) Observer() tapedeck.Observer {
 		Erased:    func(ctx context.Context, session string, _ []string) error { return x.Forget(ctx, session) },
 	}
 }
+
+// Behind returns how many sessions had events that were not indexed when the index was
+// last looked at. That happens soon after each change.
+func (x *Index) Behind() int { return int(x.behind.Load()) }
 
 // Changed says that a session has changed. It never waits, so that it can be called
 // after every commit.
@@ -154,8 +160,11 @@ func (x *Index) CatchUp(ctx context.Context) error {
 			return err
 		}
 		epoch := x.forgot
-		sessions, _, err := x.Index.Unindexed(ctx, batch)
+		sessions, behind, err := x.Index.Unindexed(ctx, batch)
 		x.release()
+		if err == nil {
+			x.behind.Store(int64(behind))
+		}
 		if err != nil || len(sessions) == 0 {
 			return err
 		}

@@ -46,8 +46,9 @@ func (m *Store) write(l *log, a *tapedeck.Append, drafts []tapedeck.Draft, now t
 	if err := m.commit(); err != nil {
 		return tapedeck.Appended{}, err
 	}
-	done := tapedeck.Appended{First: l.Head}
+	done, before := tapedeck.Appended{First: l.Head}, l.Spent
 	records := l.extend(a.Events, drafts, now)
+	m.charge(store.ChargeOf(a, before, &l.Session, now))
 	if a.Close {
 		l.Closed, l.ClosedBy = true, clone(a.Producer)
 	}

@@ -3,7 +3,6 @@ package memory
 import (
 	"context"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -84,7 +83,7 @@ func (m *Store) inherit(l *log, s *tapedeck.Spec) error {
 
 // add adds l to the store. Requires m.mu.
 func (m *Store) add(l *log) {
-	m.gen++
+	m.gen = m.nextGen(m.gen)
 	l.Gen = m.gen
 	m.sessions[l.ID] = l
 	m.order = append(m.order, l)
@@ -130,36 +129,72 @@ func (m *Store) Touch(ctx context.Context, session string) error {
 	return nil
 }
 
-// List implements [tapedeck.Catalogue]. The cursor is the Gen of the last session of
-// the previous page.
+// List implements [tapedeck.Catalogue]. The cursor is the [store.Place] of the last
+// session of the previous page.
 func (m *Store) List(ctx context.Context, f tapedeck.Filter) (tapedeck.SessionPage, error) {
+	page, _, err := m.ListPlaces(ctx, f)
+	return page, err
+}
+
+// ListPlaces is List, and returns the place of each session of the page, too.
+func (m *Store) ListPlaces(ctx context.Context, f tapedeck.Filter) (page tapedeck.SessionPage, places []store.Place, err error) {
 	unlock, err := m.enter(ctx)
 	if err != nil {
-		return tapedeck.SessionPage{}, err
+		return page, nil, err
 	}
 	defer unlock()
-	end := len(m.order)
-	if f.Cursor != "" {
-		gen, err := strconv.ParseUint(f.Cursor, 10, 63)
-		if err != nil {
-			return tapedeck.SessionPage{}, tapedeck.Errorf(tapedeck.Invalid, "the cursor %q is not one of ours", f.Cursor)
-		}
-		end, _ = m.position(int64(gen))
+	if err := store.CheckFilter(&f); err != nil {
+		return page, nil, err
+	}
+	after, has, err := store.ParseCursor(&f)
+	if err != nil {
+		return page, nil, err
 	}
 	limit := limitOf(f)
-	var page tapedeck.SessionPage
-	for i := end - 1; i >= 0; i-- {
-		l := m.order[i]
-		if l.gone || !matches(&l.Session, &f) {
+	for _, l := range m.inOrder(&f) {
+		place := store.PlaceOf(&l.Session, f.Sort)
+		if c := place.Compare(after); has && (c == 0 || (c < 0) == f.Ascending) || l.gone || !matches(&l.Session, &f) {
 			continue
 		}
 		if len(page.Sessions) == limit { // there is one more
-			page.Next = strconv.FormatInt(page.Sessions[limit-1].Gen, 10)
+			page.Next = store.FormatCursor(&f, places[limit-1])
 			break
 		}
-		page.Sessions = append(page.Sessions, l.Session)
+		page.Sessions, places = append(page.Sessions, l.Session), append(places, place)
 	}
-	return page, nil
+	return page, places, nil
+}
+
+// inOrder returns all sessions in the order of a list.
+func (m *Store) inOrder(f *tapedeck.Filter) []*log {
+	out := slices.Clone(m.order)
+	slices.SortFunc(out, func(a, b *log) int {
+		c := store.PlaceOf(&a.Session, f.Sort).Compare(store.PlaceOf(&b.Session, f.Sort))
+		if f.Ascending {
+			return c
+		}
+		return -c
+	})
+	return out
+}
+
+// SaveTotals replaces the totals of sessions. It leaves out sessions that were deleted
+// meanwhile. Observers are not notified: no event is new.
+func (m *Store) SaveTotals(ctx context.Context, of []tapedeck.Session) error {
+	unlock, err := m.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := m.commit(); err != nil {
+		return err
+	}
+	for i := range of {
+		if l := m.sessions[of[i].ID]; l != nil && !l.gone && l.Gen == of[i].Gen {
+			l.Totals = of[i].Totals
+		}
+	}
+	return nil
 }
 
 func limitOf(f tapedeck.Filter) int {

@@ -1,16 +1,4 @@
 package memory
 
-// Reopen closes m and returns a store with the data of m. Only the suite needs it: so
-// its checks after a reopening run on the reference, too.
-func Reopen(m *Store) *Store {
-	_ = m.Close()
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	again := New(Options{Now: m.now, FailCommit: m.fail})
-	again.gen, again.sessions, again.order, again.mortal, again.due = m.gen, m.sessions, m.order, m.mortal, m.due
-	again.subscriptions, again.acks, again.pushes, again.workflows = m.subscriptions, m.acks, m.pushes, m.workflows
-	return again
-}
-
 // Left returns how many references to sessions m holds.
 func Left(m *Store) int { return len(m.sessions) + len(m.order) + len(m.mortal) }

@@ -125,10 +125,6 @@ func (x *Index) Clean(context.Context) error { return nil }
 
 // Search finds documents of sessions that can be read, the newest first.
 func (x *Index) Search(ctx context.Context, q search.Query) (search.Result, error) {
-	terms, err := search.Parse(q.Text)
-	if err != nil {
-		return search.Result{}, err
-	}
 	skip := 0
 	if q.Cursor != "" {
 		n, err := strconv.ParseUint(q.Cursor, 10, 31)
@@ -137,11 +133,29 @@ func (x *Index) Search(ctx context.Context, q search.Query) (search.Result, erro
 		}
 		skip = int(n)
 	}
+	hits, next, err := x.Ranked(ctx, q, skip)
+	found := search.Result{Hits: make([]search.Hit, len(hits))}
+	for i := range hits {
+		found.Hits[i] = hits[i].Hit
+	}
+	if next > 0 {
+		found.Next = strconv.Itoa(next)
+	}
+	return found, err
+}
+
+// Ranked returns the hits after the first skip ones, and how many to skip for the page
+// after them, 0 if there is none. The cursor of the query does not count.
+func (x *Index) Ranked(ctx context.Context, q search.Query, skip int) (out []search.Ranked, next int, err error) {
+	terms, err := search.Parse(q.Text)
+	if err != nil {
+		return nil, 0, err
+	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	sessions, err := x.sessions(ctx)
 	if err != nil {
-		return search.Result{}, err
+		return nil, 0, err
 	}
 	var hits []search.Hit
 	for _, s := range sessions {
@@ -151,11 +165,13 @@ func (x *Index) Search(ctx context.Context, q search.Query) (search.Result, erro
 	}
 	slices.SortStableFunc(hits, func(a, b search.Hit) int { return b.Time.Compare(a.Time) })
 	hits = hits[min(skip, len(hits)):]
-	found := search.Result{Hits: hits}
 	if limit := max(1, q.Limit); len(hits) > limit {
-		found = search.Result{Hits: hits[:limit], Next: strconv.Itoa(skip + limit)}
+		hits, next = hits[:limit], skip+limit
 	}
-	return found, nil
+	for i := range hits {
+		out = append(out, search.Ranked{Hit: hits[i], Skip: skip + i + 1})
+	}
+	return out, next, nil
 }
 
 func wants(q *search.Query, s *tapedeck.Session) bool {

@@ -18,12 +18,17 @@ import (
 type Options struct {
 	Now        func() time.Time // nil for [time.Now]
 	FailCommit func() error     // for tests: called at each commit, which fails with its error; must not call the store
+
+	// NextGen returns the Gen of a new session, above last, the newest one of the store. Nil
+	// for last+1. A store of several databases numbers the sessions of all of them.
+	NextGen func(last int64) int64
 }
 
 // A Store keeps sessions in memory.
 type Store struct {
-	now  func() time.Time
-	fail func() error
+	now     func() time.Time
+	fail    func() error
+	nextGen func(last int64) int64
 
 	mu       sync.Mutex
 	closed   bool
@@ -41,6 +46,8 @@ type Store struct {
 
 	workflows map[string][]storedWorkflow // by name; the current version first, none is empty
 
+	spending map[ownerPeriod]store.Spending
+
 	observers store.Observers
 	running   context.Context // until Close
 	stop      context.CancelFunc
@@ -51,10 +58,10 @@ var _ tapedeck.Store = (*Store)(nil)
 // New returns an empty store.
 func New(o Options) *Store {
 	m := &Store{
-		now: o.Now, fail: o.FailCommit,
+		now: o.Now, fail: o.FailCommit, nextGen: o.NextGen,
 		sessions: map[string]*log{}, mortal: map[*log]struct{}{},
 		subscriptions: map[string][]byte{}, acks: map[string]map[int64]int64{}, pushes: map[int64][]*pushConfig{},
-		workflows: map[string][]storedWorkflow{},
+		workflows: map[string][]storedWorkflow{}, spending: map[ownerPeriod]store.Spending{},
 	}
 	m.running, m.stop = context.WithCancel(context.Background())
 	if m.now == nil {
@@ -63,11 +70,21 @@ func New(o Options) *Store {
 	if m.fail == nil {
 		m.fail = func() error { return nil }
 	}
+	if m.nextGen == nil {
+		m.nextGen = func(last int64) int64 { return last + 1 }
+	}
 	return m
 }
 
 // Observe implements [tapedeck.Store].
 func (m *Store) Observe(o tapedeck.Observer) { m.observers.Add(o) }
+
+// LastGen returns the newest Gen of the store: no session had one above it.
+func (m *Store) LastGen() int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.gen
+}
 
 // Close makes every later call fail.
 func (m *Store) Close() error {
@@ -184,6 +201,7 @@ func (m *Store) expect(d time.Time) {
 func (m *Store) remove(l *log) {
 	l.gone = true
 	l.spans, l.producers = nil, nil
+	l.Totals = tapedeck.Totals{} // they have words of its messages
 	m.committed(tapedeck.Commit{Session: l.Session, Gone: true})
 	delete(m.mortal, l)
 	for _, acks := range m.acks {

@@ -27,6 +27,10 @@ func TestWorkflows(t *testing.T) {
 	storetest.RunWorkflows(t, open, func(s tapedeck.Store) storetest.Workflows { return s.(*memory.Store).Workflows() })
 }
 
+func TestSpending(t *testing.T) {
+	storetest.RunSpending(t, open, func(s tapedeck.Store) storetest.Spending { return s.(*memory.Store).Spending() })
+}
+
 func open(testing.TB) storetest.Store {
 	var fail atomic.Bool
 	clock := storetest.NewClock()

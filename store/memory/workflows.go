@@ -59,7 +59,7 @@ func (x *Workflows) Get(ctx context.Context, name, digest string) (store.Workflo
 	defer unlock()
 	for _, v := range x.store.workflows[name] {
 		if digest == "" || v.Digest == digest {
-			return v.Workflow, slices.Clone(v.diagram), nil
+			return v.Workflow, slices.Clone(v.diagram), v.Check(v.diagram)
 		}
 	}
 	return store.Workflow{}, nil, store.NoWorkflow(name, digest)

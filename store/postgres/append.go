@@ -93,8 +93,9 @@ func (t *appending) write(w *writer, st *state) {
 	w.begun = true
 	w.mark(st)
 	st.notify, st.renewed = true, st.TTL > 0
-	first := st.Head
+	first, before := st.Head, st.Spent
 	w.extend(st, t.drafts, t.Events, t.now)
+	w.charge(store.ChargeOf(&t.Append, before, &st.Session, t.now))
 	if t.Close {
 		st.Closed = true
 		if t.Producer != nil {
@@ -126,7 +127,9 @@ func (w *writer) extend(st *state, drafts []tapedeck.Draft, events []tapedeck.Ev
 	}
 	for i := range drafts {
 		r := drafts[i].Record(st.Head + int64(i))
-		w.batch.addEvent(st.Gen, r)
+		sum := store.SumOf(st.Gen, r, st.link)
+		w.batch.addEvent(st.Gen, r, sum)
+		st.link = sum.Link()
 		st.records = append(st.records, r)
 	}
 	for i := range events {

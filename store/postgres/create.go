@@ -99,21 +99,24 @@ func (t *creation) inherit(w *writer, st *state) error {
 	}
 	st.spans = slices.Clip(parent.upTo(at))
 	st.Head, st.ForkedAt = at, at
+	if st.link, err = w.linkBefore(parent, st.spans); err != nil {
+		return err
+	}
 	w.countForks(parent, +1)
 	return nil
 }
 
 const (
-	sqlCreate = `INSERT INTO sessions (gen, id, kind, created, status, closed, parent, fork_at, content_type, origin, ttl, expires, touched, deadline)
-	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`
-	sqlCreateHead = `INSERT INTO heads (session, head, updated) VALUES ($1, $2, $3)`
+	sqlCreate = `INSERT INTO sessions (gen, id, kind, created, status, closed, parent, fork_at, content_type, origin, ttl, expires, touched, deadline, activity, title_key)
+	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`
+	sqlCreateHead = `INSERT INTO heads (session, head, updated, link) VALUES ($1, $2, $3, $4)`
 	sqlInherit    = `INSERT INTO lineage (session, from_offset, to_offset, ancestor) VALUES ($1, $2, $3, $4)`
 	sqlForks      = `UPDATE sessions SET forks = forks + $1 WHERE gen = $2`
 )
 
 // insert adds the rows of a new session.
 func (t *creation) insert(w *writer, st *state) {
-	w.gen++
+	w.gen = w.store.options.NextGen(w.gen)
 	st.Gen, st.complete = w.gen, true
 	delete(w.deleted, st.ID)
 	delete(w.absent, st.ID)
@@ -125,8 +128,9 @@ func (t *creation) insert(w *writer, st *state) {
 		deadline, w.due = &at, min(w.due, at)
 	}
 	w.exec(sqlCreate, st.Gen, stored(st.ID), string(st.Kind), st.Created.UnixMilli(), string(st.Status), st.Closed,
-		stored(st.Parent), st.ForkedAt, stored(st.ContentType), stored(st.Origin), int64(st.TTL), milliseconds(st.Expires), st.touched, deadline)
-	w.exec(sqlCreateHead, st.Gen, st.Head, st.Updated.UnixMilli())
+		stored(st.Parent), st.ForkedAt, stored(st.ContentType), stored(st.Origin), int64(st.TTL), milliseconds(st.Expires), st.touched, deadline,
+		store.PlaceOf(&st.Session, store.SortActivity).Number, store.TitleKey(&st.Session))
+	w.exec(sqlCreateHead, st.Gen, st.Head, st.Updated.UnixMilli(), int64(st.link))
 	for _, s := range st.spans {
 		w.exec(sqlInherit, st.Gen, s.from, s.to, s.gen)
 	}

@@ -97,8 +97,8 @@ func (t *erasing) append(w *writer, st *state) error {
 }
 
 const (
-	sqlOriginals = `SELECT "offset", event FROM events WHERE session = $1 AND "offset" >= $2 AND "offset" < $3 ORDER BY "offset"`
-	sqlReplace   = `UPDATE events e SET event = u.event FROM unnest($2::bigint[], $3::bytea[]) AS u ("offset", event)
+	sqlOriginals = `SELECT "offset", event, sum FROM events WHERE session = $1 AND "offset" >= $2 AND "offset" < $3 ORDER BY "offset"`
+	sqlReplace   = `UPDATE events e SET event = u.event, sum = u.sum FROM unnest($2::bigint[], $3::bytea[], $4::bigint[]) AS u ("offset", event, sum)
 	WHERE e.session = $1 AND e."offset" = u."offset"`
 	sqlSharers = `SELECT s.id FROM sessions s WHERE s.deleted IS NULL AND s.gen IN (
 	SELECT session FROM lineage WHERE ancestor = $1 AND from_offset < $2 AND to_offset > $3) ORDER BY s.gen`
@@ -112,31 +112,44 @@ func (w *writer) blank(st *state, r tapedeck.OffsetRange) error {
 	for from := r.From; from < r.To; from += eraseStep {
 		to := min(r.To, from+eraseStep)
 		found := make([]tapedeck.Record, 0, to-from)
+		sums := make([]*store.Sum, 0, to-from)
 		err := w.ask(func(rows pgx.Rows) error {
 			var rec tapedeck.Record
-			err := rows.Scan(&rec.Offset, &rec.Data)
-			found = append(found, rec)
-			return err
+			var sum *store.Sum
+			switch err := rows.Scan(&rec.Offset, &rec.Data, &sum); {
+			case err != nil:
+				return err
+			case rec.Offset != from+int64(len(found)):
+				return errMissingOffset
+			case sum != nil && !sum.Covers(st.Gen, rec):
+				return errSum
+			}
+			found, sums = append(found, rec), append(sums, sum)
+			return nil
 		}, sqlOriginals, st.Gen, from, to)
-		switch {
-		case err != nil:
-			return err
-		case len(found) != int(to-from):
-			return errMissingOffset
+		if err == nil && len(found) != int(to-from) {
+			err = errMissingOffset
+		}
+		if err != nil {
+			return w.damaged(st, from+int64(len(found)), err)
 		}
 		var offsets []int64
 		var events [][]byte
-		for _, rec := range found {
+		var replaced []*store.Sum
+		for i, rec := range found {
 			b, err := store.EraseRecord(rec)
 			if err != nil {
 				return err
 			}
 			if !bytes.Equal(b.Data, rec.Data) {
-				offsets, events = append(offsets, b.Offset), append(events, b.Data)
+				if sums[i] != nil { // an event without a sum gets none
+					sums[i] = new(sums[i].SumErased(st.Gen, b))
+				}
+				offsets, events, replaced = append(offsets, b.Offset), append(events, b.Data), append(replaced, sums[i])
 			}
 		}
 		if len(offsets) > 0 {
-			w.exec(sqlReplace, st.Gen, offsets, events)
+			w.exec(sqlReplace, st.Gen, offsets, events, replaced)
 		}
 	}
 	return nil

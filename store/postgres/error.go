@@ -25,12 +25,16 @@ const (
 	codeNoDatabase    = "3D000"
 	codeDuplicateName = "42P06"
 	codeDuplicate     = "42P07"
+	codeDuplicateCol  = "42701"
 	codeUnique        = "23505"
 	codeDenied        = "42501"
 	codeNoTable       = "42P01"
+	codeNoColumn      = "42703"
 	codeDiskFull      = "53100"
 	codeConnections   = "53300"
 	codeCancelled     = "57014" // usually the time-out of statements
+	codeDamaged       = "XX001" // a page of a table
+	codeDamagedIndex  = "XX002"
 )
 
 // code returns the code of an error that PostgreSQL has answered, "" for other errors.
@@ -73,6 +77,8 @@ func unwritten(err error) error {
 	case errors.Is(err, errUncertain):
 		message = "the connection to PostgreSQL broke, and it is not certain whether it was stored"
 		hint = "try again; if you send it again with the same producer id, it is stored once"
+	case c == codePassword || c == codeAuthorization || c == codeNoDatabase:
+		message, hint = "it could not be stored, PostgreSQL does not let the server in", "look at the log of the server; it connects again by itself"
 	case c == codeDiskFull:
 		message, hint = "it could not be stored, PostgreSQL has no space left on its disk", "make room and try again"
 	case c == codeReadOnly:
@@ -96,6 +102,8 @@ func unread(err error) error {
 		return err
 	}
 	switch c := code(err); {
+	case isCorrupt(err):
+		return tapedeck.Errorf(tapedeck.Internal, "the database is damaged").WithHint(verifyHint).Because(err)
 	case c == codeCancelled:
 		return tapedeck.Errorf(tapedeck.Unavailable, "PostgreSQL took too long to answer").WithHint("try again, or raise --postgres-timeout").Because(err)
 	case c != "":
@@ -110,7 +118,11 @@ func (s *Store) refusal(err error) error {
 		return *lost
 	}
 	var known *tapedeck.Error
-	if errors.As(err, &known) && !errors.Is(err, errUncertain) {
+	var broken *dbError
+	if errors.As(err, &known) && known.Kind == tapedeck.Internal {
+		return known // what it would change is damaged
+	}
+	if errors.As(err, &known) && !errors.As(err, &broken) && !errors.Is(err, errUncertain) {
 		return err
 	}
 	return unwritten(err)

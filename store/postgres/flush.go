@@ -6,6 +6,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/store"
 )
 
 // A batch is what is sent at once. Events, heads and producers are gathered as columns,
@@ -13,9 +14,9 @@ import (
 type batch struct {
 	statements []statement
 
-	sessions, offsets []int64 // of events
-	events            [][]byte
-	size              int // bytes of events
+	sessions, offsets, sums []int64 // of events
+	events                  [][]byte
+	size                    int // bytes of events
 }
 
 type statement struct {
@@ -36,9 +37,9 @@ const (
 	maxBytes  = 32 << 20
 )
 
-const sqlEvents = `INSERT INTO events (session, "offset", event) SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bytea[])`
+const sqlEvents = `INSERT INTO events (session, "offset", event, sum) SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bytea[], $4::bigint[])`
 
-func (b *batch) addEvent(gen int64, r tapedeck.Record) {
+func (b *batch) addEvent(gen int64, r tapedeck.Record, sum store.Sum) {
 	if len(b.events) >= maxEvents || b.size >= maxBytes {
 		b.closeEvents()
 	}
@@ -47,14 +48,15 @@ func (b *batch) addEvent(gen int64, r tapedeck.Record) {
 		data = []byte{} // nil is null
 	}
 	b.sessions, b.offsets, b.events = append(b.sessions, gen), append(b.offsets, r.Offset), append(b.events, data)
+	b.sums = append(b.sums, int64(sum))
 	b.size += len(data)
 }
 
 // closeEvents makes a statement of the events. Its columns belong to the statement then.
 func (b *batch) closeEvents() {
 	if len(b.events) > 0 {
-		b.add(sqlEvents, b.sessions, b.offsets, b.events)
-		b.sessions, b.offsets, b.events, b.size = nil, nil, nil, 0
+		b.add(sqlEvents, b.sessions, b.offsets, b.events, b.sums)
+		b.sessions, b.offsets, b.events, b.sums, b.size = nil, nil, nil, nil, 0
 	}
 }
 
@@ -70,28 +72,30 @@ func (b *batch) queueTo(to *pgx.Batch) {
 func (b *batch) reset() {
 	clear(b.statements)
 	b.statements = b.statements[:0]
-	b.sessions, b.offsets, b.events, b.size = nil, nil, nil, 0
+	b.sessions, b.offsets, b.events, b.sums, b.size = nil, nil, nil, nil, 0
 }
 
 const (
 	// sqlHeads divides by zero, and so ends the transaction, if a head is not where this
 	// server has left it.
 	sqlHeads = `WITH moved AS (
-		UPDATE heads h SET head = u.head, updated = u.updated
-		FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[]) AS u (session, was, head, updated)
+		UPDATE heads h SET head = u.head, updated = u.updated, link = u.link
+		FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[]) AS u (session, was, head, updated, link)
 		WHERE h.session = u.session AND h.head = u.was RETURNING 1)
-	SELECT 1 / CASE WHEN count(*) = $5::bigint THEN 1 ELSE 0 END FROM moved`
+	SELECT 1 / CASE WHEN count(*) = $6::bigint THEN 1 ELSE 0 END FROM moved`
 	sqlAccept = `INSERT INTO producers (session, id, epoch, seq, first, next)
 	SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[])
 	ON CONFLICT (session, id) DO UPDATE SET epoch = excluded.epoch, seq = excluded.seq, first = excluded.first, next = excluded.next`
 	sqlEntry = `UPDATE sessions SET title = $1, owner = $2, agent = $3, labels = $4, status = $5, runs = $6, open_runs = $7,
-	resumable = $8, last_jump = $9, copy = $10, closed = $11, closed_by = $12, stream_seq = $13, inputs = $14, waiting = $15 WHERE gen = $16`
+	resumable = $8, last_jump = $9, copy = $10, closed = $11, closed_by = $12, stream_seq = $13, inputs = $14, waiting = $15,
+	active = $16, activity = $17, title_key = $18, budget = $19, spent = $20 WHERE gen = $21`
+	sqlTotals = `UPDATE sessions SET totals_at = $1, tokens = $2, cost = $3, duration = $4, failures = $5, totals = $6 WHERE gen = $7`
 	sqlSetGen = `UPDATE facts SET value = $1 WHERE name = 'gen'`
 )
 
 // flush adds the rows of the sessions that the group has changed.
 func (w *writer) flush() error {
-	var gens, was, heads, updated []int64
+	var gens, was, heads, updated, links []int64
 	for _, st := range w.marked {
 		if st.removed {
 			continue
@@ -99,16 +103,20 @@ func (w *writer) flush() error {
 		if st.Head != st.written.Head || !st.Updated.Equal(st.written.Updated) {
 			gens, was = append(gens, st.Gen), append(was, st.written.Head)
 			heads, updated = append(heads, st.Head), append(updated, st.Updated.UnixMilli())
+			links = append(links, int64(st.link))
 		}
 		if !sameEntry(&st.view, &st.written) || st.streamSeq != st.writtenSeq {
 			if err := w.writeEntry(st); err != nil {
 				return err
 			}
 		}
+		if !store.SameTotals(&st.Totals, &st.written.Totals) {
+			w.writeTotals(st)
+		}
 		st.written, st.writtenSeq = st.view, st.streamSeq
 	}
 	if len(gens) > 0 {
-		w.exec(sqlHeads, gens, was, heads, updated, int64(len(gens)))
+		w.exec(sqlHeads, gens, was, heads, updated, links, int64(len(gens)))
 	}
 	w.flushProducers()
 	if w.gen != w.storedGen {
@@ -138,10 +146,13 @@ func (w *writer) writeEntry(st *state) error {
 	closedBy, err3 := object(st.ClosedBy, st.ClosedBy == nil)
 	inputs, err4 := object(st.Inputs, st.Inputs == nil)
 	waiting, err5 := object(st.Waiting, st.Waiting == nil)
-	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
+	budget, err6 := object(st.Budget, st.Budget == nil)
+	spent, err7 := object(st.Spent, st.Spent == nil)
+	if err := errors.Join(err1, err2, err3, err4, err5, err6, err7); err != nil {
 		return err
 	}
 	w.exec(sqlEntry, stored(st.Title), stored(st.Owner), stored(st.Agent), labels, string(st.Status), runs, int64(len(st.Runs)),
-		st.Resumable, st.LastJump, st.Copy, st.Closed, closedBy, []byte(st.streamSeq), inputs, waiting, st.Gen)
+		st.Resumable, st.LastJump, st.Copy, st.Closed, closedBy, []byte(st.streamSeq), inputs, waiting,
+		milliseconds(st.Active), store.PlaceOf(&st.Session, store.SortActivity).Number, store.TitleKey(&st.Session), budget, spent, st.Gen)
 	return nil
 }

@@ -19,33 +19,53 @@ const maxSkip = 10_000
 // Search finds documents of sessions that can be read. The best matches come first,
 // and of equal matches the newest.
 func (x *Index) Search(ctx context.Context, q search.Query) (search.Result, error) {
-	terms, err := search.Parse(q.Text)
-	if err != nil {
+	if _, err := search.Parse(q.Text); err != nil {
 		return search.Result{}, err
 	}
 	skip := uint64(0)
 	if q.Cursor != "" {
+		var err error
 		if skip, err = strconv.ParseUint(q.Cursor, 10, 31); err != nil {
 			return search.Result{}, tapedeck.Errorf(tapedeck.Invalid, "the cursor %q was not issued by this search", q.Cursor)
 		}
 	}
+	hits, next, err := x.Ranked(ctx, q, int(skip))
+	if err != nil {
+		return search.Result{}, err
+	}
+	found := search.Result{Hits: make([]search.Hit, len(hits))}
+	for i := range hits {
+		found.Hits[i] = hits[i].Hit
+	}
+	if next > 0 {
+		found.Next = strconv.Itoa(next)
+	}
+	return found, nil
+}
+
+// Ranked returns the hits after the first skip ones, and how many to skip for the page
+// after them, 0 if there is none. The cursor of the query does not count.
+func (x *Index) Ranked(ctx context.Context, q search.Query, skip int) (hits []search.Ranked, next int, err error) {
+	terms, err := search.Parse(q.Text)
+	if err != nil {
+		return nil, 0, err
+	}
 	if skip > maxSkip {
-		return search.Result{}, tapedeck.Errorf(tapedeck.Invalid, "a search gives at most %d hits", maxSkip).WithHint("look for more words")
+		return nil, 0, tapedeck.Errorf(tapedeck.Invalid, "a search gives at most %d hits", maxSkip).WithHint("look for more words")
 	}
 	match, ok := tsQuery(terms)
 	if !ok {
-		return search.Result{}, ctx.Err()
+		return nil, 0, ctx.Err()
 	}
-	f := &finder{match: match, terms: terms, limit: max(1, q.Limit)}
+	f := &finder{match: match, terms: terms, limit: max(1, q.Limit), skip: skip}
 	statement, args := f.statement(&q, int64(skip))
 	if err := x.store.read(ctx, f.row, statement, args...); err != nil {
-		return search.Result{}, err
+		return nil, 0, err
 	}
-	found := search.Result{Hits: f.readable(ctx, x.store)}
 	if f.more {
-		found.Next = strconv.FormatUint(skip+uint64(f.limit), 10)
+		next = skip + f.limit
 	}
-	return found, nil
+	return f.readable(ctx, x.store), next, nil
 }
 
 // A finder collects a page of hits.
@@ -53,7 +73,8 @@ type finder struct {
 	match string
 	terms []search.Term
 	limit int
-	hits  []search.Hit
+	skip  int // see [search.Ranked]
+	hits  []search.Ranked
 	more  bool
 }
 
@@ -80,7 +101,7 @@ func (f *finder) statement(q *search.Query, skip int64) (string, []any) {
 		and("d.time < $%d", ceilMilliseconds(q.To))
 	}
 	args = append(args, int64(f.limit+1), skip)
-	return fmt.Sprintf(`SELECT p.session, d."offset", d.kind, d.role, d.thread, d.invocation, d.time, d.text FROM (
+	return fmt.Sprintf(`SELECT p.session, d."offset", d.kind, d.role, d.thread, d.invocation, d.time, d.text, p.rank::float8 FROM (
 		SELECT d.id, s.id AS session, ts_rank(d.words, q.q) AS rank, d.time
 		FROM (SELECT $1::text::tsquery AS q) q, docs d JOIN sessions s ON s.gen = d.session
 		WHERE %s ORDER BY rank DESC, d.time DESC, d.id DESC LIMIT $%d OFFSET $%d) p
@@ -92,10 +113,11 @@ func (f *finder) row(r pgx.Rows) error {
 		f.more = true
 		return nil
 	}
-	var h search.Hit
+	f.skip++
+	h := search.Ranked{Skip: f.skip}
 	var at int64
 	var text string
-	if err := r.Scan(&h.Session, &h.Offset, &h.Kind, &h.Role, &h.Thread, &h.Invocation, &at, &text); err != nil {
+	if err := r.Scan(&h.Session, &h.Offset, &h.Kind, &h.Role, &h.Thread, &h.Invocation, &at, &text, &h.Rank); err != nil {
 		return err
 	}
 	for _, s := range [...]*string{&h.Session, &h.Role, &h.Thread, &h.Invocation, &text} {
@@ -108,9 +130,9 @@ func (f *finder) row(r pgx.Rows) error {
 
 // readable returns the hits in sessions that can be read now, with the titles of the
 // sessions.
-func (f *finder) readable(ctx context.Context, s *Store) []search.Hit {
+func (f *finder) readable(ctx context.Context, s *Store) []search.Ranked {
 	known := map[string]*view{}
-	out := make([]search.Hit, 0, len(f.hits))
+	out := make([]search.Ranked, 0, len(f.hits))
 	for _, h := range f.hits {
 		v, ok := known[h.Session]
 		if !ok {

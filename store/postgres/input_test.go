@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"context"
+	"fmt"
 	"net/url"
 	"strings"
 	"testing"
@@ -79,10 +80,10 @@ func TestBadInput(t *testing.T) {
 		"a bad value":          {with(c.URL(db), "connect_timeout", "soon"), tapedeck.Invalid, "cannot be read"},
 		"two schemas":          {with(c.URL(db), "search_path", "a,b"), tapedeck.Invalid, "not the name of one schema"},
 		"nobody listens":       {"postgres://a:hunter2@127.0.0.1:1/db", tapedeck.Unavailable, "does not answer"},
-		"no database":          {c.URL("nowhere"), tapedeck.NotFound, `there is no database "nowhere"`},
-		"a wrong password":     {secured, tapedeck.Unauthorized, "refuses the password"},
-		"an unknown user":      {c.URLFor("stranger", db), tapedeck.Unauthorized, `does not let user "stranger" into`},
-		"a user kept out":      {c.URLFor("locked", db), tapedeck.Unauthorized, `does not let user "locked" into`},
+		"no database":          {c.URL("nowhere"), tapedeck.Unavailable, `there is no database "nowhere"`},
+		"a wrong password":     {secured, tapedeck.Unavailable, "refuses the password"},
+		"an unknown user":      {c.URLFor("stranger", db), tapedeck.Unavailable, `does not let user "stranger" into`},
+		"a user kept out":      {c.URLFor("locked", db), tapedeck.Unavailable, `does not let user "locked" into`},
 		"no right to create":   {c.URLFor("guest", db), tapedeck.Forbidden, "may not use or create the schema tapedeck"},
 		"no right to tables":   {with(c.URLFor("guest", db), "search_path", "narrow"), tapedeck.Forbidden, "may not use or create the schema narrow"},
 		"a read-only target":   {with(c.URL(db), "default_transaction_read_only", "on"), tapedeck.Conflict, "takes no writes"},
@@ -102,6 +103,36 @@ func TestBadInput(t *testing.T) {
 		if got := tables(t, c, db, schema); len(got) != want {
 			t.Errorf("the schema %s has the tables %v", schema, got)
 		}
+	}
+}
+
+// TestPasswordChanged: if the database refuses a running server, its callers get an error
+// of the server, not one about their own rights. It goes on when it is let in again.
+func TestPasswordChanged(t *testing.T) {
+	c := pgtest.New(t)
+	if err := c.Exec("postgres", `CREATE ROLE secured LOGIN SUPERUSER PASSWORD 'right'`); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, postgres.Options{URL: strings.Replace(c.URLFor("secured", "postgres"), "secured@", "secured:right@", 1)})
+	create(t, s, "a")
+	add(t, s, "a", "one")
+	const end = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'secured'`
+	if err := c.Exec("postgres", `ALTER ROLE secured PASSWORD 'another'`, end); err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{"it is not certain", "does not let the server in"} {
+		_, err := s.Append(t.Context(), tapedeck.Append{Session: "a", Events: say("lost")})
+		isError(t, err, tapedeck.Unavailable, part)
+	}
+	if _, err := s.Read(t.Context(), "a", tapedeck.Range{}); tapedeck.KindOf(err) != tapedeck.Unavailable {
+		t.Errorf("a read gives %v", err)
+	}
+	if err := c.Exec("postgres", `ALTER ROLE secured PASSWORD 'right'`); err != nil {
+		t.Fatal(err)
+	}
+	add(t, s, "a", "two")
+	if got := texts(t, s, "a"); fmt.Sprint(got) != "[one two]" {
+		t.Errorf("got %v", got)
 	}
 }
 

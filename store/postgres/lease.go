@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,6 +30,8 @@ type lease struct {
 	begun time.Time
 	until atomic.Int64 // nanoseconds after begun until which no other server can own the database
 
+	failed atomic.Int64 // nanoseconds after begun at which a renewal failed last; 0 for none
+
 	skip atomic.Bool // for tests: act as if the process were stopped, and do not renew
 
 	mu   sync.Mutex // held during a statement about the lease
@@ -41,6 +44,11 @@ const (
 	WHERE epoch = $3 AND until < clock_timestamp() RETURNING epoch`
 	sqlRenew   = `UPDATE owner SET until = clock_timestamp() + $2 * interval '1 millisecond' WHERE epoch = $1`
 	sqlRelease = `UPDATE owner SET until = to_timestamp(0) WHERE epoch = $1`
+
+	// sqlAnnounce is executed when the tables are up to date: those of an older version
+	// have no address. Until then the row has that of the owner before. That server
+	// refuses what is meant for another owner.
+	sqlAnnounce = `UPDATE owner SET address = $2 WHERE epoch = $1`
 
 	// sqlFence is the last statement of each commit. It divides by zero, and so ends the
 	// transaction, if another server has taken over. Until the commit it holds the row, so
@@ -58,10 +66,15 @@ const (
 	WHERE application_name = $1 AND datname = current_database() AND usename = current_user AND pid <> pg_backend_pid()`
 )
 
-func newLease(t *target, ttl time.Duration) *lease {
+func newLease(t *target, o *Options) *lease {
+	return &lease{target: t, name: cmp.Or(o.Name, NewName()), ttl: o.Lease, begun: time.Now()}
+}
+
+// NewName returns a name for an owner. The random number makes it unique: it also names the
+// connection of the writer.
+func NewName() string {
 	host, _ := os.Hostname()
-	// The random number makes the name unique: it also names the connection of the writer.
-	return &lease{target: t, name: fmt.Sprintf("%.16s %d %08x", stored(host), os.Getpid(), rand.Uint32()), ttl: ttl, begun: time.Now()}
+	return fmt.Sprintf("%.16s %d %08x", stored(host), os.Getpid(), rand.Uint32())
 }
 
 // role returns the role of the connection of the writer of an owner. PostgreSQL cuts
@@ -71,8 +84,18 @@ func role(owner string) string { return "writer " + owner }
 // holds reports whether no other server can have taken over yet.
 func (l *lease) holds() bool { return int64(time.Since(l.begun)) < l.until.Load() }
 
+// failing reports whether a renewal has failed just now: then requests need not try, too.
+func (l *lease) failing() bool {
+	at := l.failed.Load()
+	return at > 0 && int64(time.Since(l.begun))-at < int64(l.ttl/2)
+}
+
 // granted notes a lease that was asked for at a time.
 func (l *lease) granted(asked time.Time) { l.until.Store(int64(asked.Sub(l.begun) + l.ttl)) }
+
+// takeEvery is the longest time between two looks at a lease that another server has. An
+// owner that stops gives its lease back, and requests wait for the next owner.
+const takeEvery = 200 * time.Millisecond
 
 // take takes the lease. If another server holds it, take waits until it has run out,
 // but returns an error when that server renews it, unless patient.
@@ -103,7 +126,7 @@ func (l *lease) take(ctx context.Context, patient bool, waiting func(owner strin
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(min(time.Duration(left+1)*time.Millisecond, l.ttl/4)):
+		case <-time.After(min(time.Duration(left+1)*time.Millisecond, l.ttl/4, takeEvery)):
 		}
 	}
 }
@@ -131,6 +154,14 @@ func (l *lease) seize(ctx context.Context, epoch int64, owner string) (bool, err
 	return true, nil
 }
 
+// announce writes where other servers reach this one.
+func (l *lease) announce(ctx context.Context, address string) error {
+	if _, err := l.conn.Exec(ctx, sqlAnnounce, l.epoch.Load(), address); err != nil {
+		return l.target.unusable(err)
+	}
+	return nil
+}
+
 func (l *lease) connect(ctx context.Context) (err error) {
 	if l.conn == nil || l.conn.IsClosed() {
 		l.conn, err = l.target.connect(ctx, "lease")
@@ -148,15 +179,31 @@ func (l *lease) renew(ctx context.Context) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	return l.renewLocked(ctx)
+}
+
+// confirm renews a lease that has run out, unless another goroutine has just done so.
+func (l *lease) confirm(ctx context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.holds() || l.failing() || l.skip.Load() {
+		return nil
+	}
+	return l.renewLocked(ctx)
+}
+
+func (l *lease) renewLocked(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, max(l.ttl/2, time.Second))
 	defer cancel()
 	if err := l.connect(ctx); err != nil {
+		l.failed.Store(int64(time.Since(l.begun)))
 		return err
 	}
 	asked := time.Now()
 	tag, err := l.conn.Exec(ctx, sqlRenew, l.epoch.Load(), l.ttl.Milliseconds())
 	switch {
 	case err != nil:
+		l.failed.Store(int64(time.Since(l.begun)))
 		return &dbError{err}
 	case tag.RowsAffected() == 0:
 		return errTaken

@@ -1,11 +1,10 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -14,44 +13,52 @@ import (
 	"github.com/tapedeck/tapedeck/store"
 )
 
-// List implements [tapedeck.Catalogue]. The cursor is the Gen of the last session of
-// the previous page.
+// List implements [tapedeck.Catalogue]. The cursor is the [store.Place] of the last
+// session of the previous page.
 func (s *Store) List(ctx context.Context, f tapedeck.Filter) (tapedeck.SessionPage, error) {
-	if err := ctx.Err(); err != nil {
-		return tapedeck.SessionPage{}, err
+	page, _, err := s.ListPlaces(ctx, f)
+	return page, err
+}
+
+// ListPlaces is List, and returns the place of each session of the page, too: as the
+// database has it, which a session may have left since.
+func (s *Store) ListPlaces(ctx context.Context, f tapedeck.Filter) (tapedeck.SessionPage, []store.Place, error) {
+	if err := cmp.Or(ctx.Err(), store.CheckFilter(&f)); err != nil {
+		return tapedeck.SessionPage{}, nil, err
 	}
-	query, args, err := listQuery(&f)
+	after, has, err := store.ParseCursor(&f)
 	if err != nil {
-		return tapedeck.SessionPage{}, err
+		return tapedeck.SessionPage{}, nil, err
 	}
 	l := &lister{store: s, limit: 100, query: strings.ToLower(f.Query), matchIDs: f.MatchIDs, filter: &f}
 	if f.Limit > 0 {
 		l.limit = min(f.Limit, 1000)
 	}
-	if err := s.list(ctx, l, query, args); err != nil {
-		return tapedeck.SessionPage{}, err
+	if err := s.list(ctx, l, after, has); err != nil {
+		return tapedeck.SessionPage{}, nil, err
 	}
-	return l.page, nil
+	return l.page, l.places, nil
 }
 
 // listStep is how many rows of the catalogue one query returns.
 const listStep = 256
 
 // list reads the catalogue in parts until the page is full.
-func (s *Store) list(ctx context.Context, l *lister, query string, args []any) error {
-	for before := int64(math.MaxInt64); !l.full; before = l.last {
+func (s *Store) list(ctx context.Context, l *lister, after store.Place, has bool) error {
+	for ; !l.full; after, has = l.read, true {
+		query, args := listQuery(l.filter, after, has)
 		l.rows = 0
-		if err := s.read(ctx, l.row, query, append(args, before, int64(listStep))...); err != nil || l.rows < listStep {
+		if err := s.read(ctx, l.row, query, args...); err != nil || l.rows < listStep {
 			return err
 		}
 	}
 	return nil
 }
 
-// listQuery returns a statement for the conditions that SQL can test, and its
-// arguments, of which the last two are missing: the Gen before which a part begins, and
-// its number of rows.
-func listQuery(f *tapedeck.Filter) (string, []any, error) {
+// listQuery returns a statement for the part of a list that begins after a place, with the
+// conditions that SQL can test, and its arguments. Its last column is what the list is
+// sorted by.
+func listQuery(f *tapedeck.Filter, after store.Place, has bool) (string, []any) {
 	kind := f.Kind
 	if kind == "" {
 		kind = tapedeck.KindSession
@@ -62,7 +69,11 @@ func listQuery(f *tapedeck.Filter) (string, []any, error) {
 		args = append(args, arg)
 		where = append(where, fmt.Sprintf(condition, len(args)))
 	}
-	and("s.kind = $%d", string(kind))
+	if f.Sort == store.SortCreated {
+		and("s.kind = $%d", string(kind))
+	} else {
+		where = append(where, "s.kind = 'session'") // the indexes have only these
+	}
 	for _, c := range [...]struct{ condition, value string }{
 		{"s.status = $%d", string(f.Status)}, {"s.agent = $%d", f.Agent}, {"s.owner = $%d", f.Owner}, {"s.parent = $%d", f.Parent},
 	} {
@@ -88,16 +99,29 @@ func listQuery(f *tapedeck.Filter) (string, []any, error) {
 	if f.Closed {
 		where = append(where, "s.closed")
 	}
-	if f.Cursor != "" {
-		gen, err := strconv.ParseUint(f.Cursor, 10, 63)
-		if err != nil {
-			return "", nil, tapedeck.Errorf(tapedeck.Invalid, "the cursor %q is not one of ours", f.Cursor)
-		}
-		and("s.gen < $%d", int64(gen))
+	return inOrder(f, after, has, where, args)
+}
+
+// inOrder completes the statement of a list: where it begins, and its order.
+func inOrder(f *tapedeck.Filter, after store.Place, has bool, where []string, args []any) (string, []any) {
+	column, key := store.SortColumn(f.Sort), any(after.Number)
+	switch f.Sort {
+	case store.SortCreated:
+		column, key = "gen", after.Gen
+	case store.SortTitle:
+		key = after.Text
 	}
-	n := len(args)
-	return fmt.Sprintf(`SELECT %s FROM sessions s JOIN heads h ON h.session = s.gen WHERE %s AND s.gen < $%d ORDER BY s.gen DESC LIMIT $%d`,
-		sessionColumns, strings.Join(where, " AND "), n+1, n+2), args[:n:n], nil
+	before, direction := "<", "DESC"
+	if f.Ascending {
+		before, direction = ">", "ASC"
+	}
+	if has {
+		args = append(args, key, after.Gen)
+		where = append(where, fmt.Sprintf("(s.%s, s.gen) %s ($%d, $%d)", column, before, len(args)-1, len(args)))
+	}
+	args = append(args, int64(listStep))
+	return fmt.Sprintf(`SELECT %s, s.%s FROM sessions s JOIN heads h ON h.session = s.gen WHERE %s ORDER BY s.%s %s, s.gen %s LIMIT $%d`,
+		sessionColumns, column, strings.Join(where, " AND "), column, direction, direction, len(args)), args
 }
 
 // A lister collects sessions until its page is full.
@@ -108,8 +132,9 @@ type lister struct {
 	matchIDs []string // ids that pass query, too
 	filter   *tapedeck.Filter
 	page     tapedeck.SessionPage
-	rows     int   // of the current part
-	last     int64 // gen of the last row
+	rows     int           // of the current part
+	read     store.Place   // of the last row
+	places   []store.Place // of the sessions of page
 	full     bool
 }
 
@@ -119,10 +144,17 @@ func (l *lister) row(r pgx.Rows) error {
 		return nil
 	}
 	var v view
-	if _, err := scanSession(&v, r); err != nil {
+	var key any
+	if _, err := scanSession(&v, r, &key); err != nil {
 		return err
 	}
-	l.last = v.Gen
+	l.read = store.Place{Gen: v.Gen} // as the database has it
+	switch key := key.(type) {
+	case int64:
+		l.read.Number = key
+	case string:
+		l.read.Text = key
+	}
 	// SQL knows upper and lower case by the locale of the database, so this is tested
 	// here.
 	if l.query != "" && !l.matches(v.Title) && !l.matches(v.ID) && !slices.Contains(l.matchIDs, v.ID) {
@@ -133,11 +165,11 @@ func (l *lister) row(r pgx.Rows) error {
 		return nil
 	}
 	if len(l.page.Sessions) == l.limit { // there is one more
-		l.page.Next = strconv.FormatInt(l.page.Sessions[l.limit-1].Gen, 10)
+		l.page.Next = store.FormatCursor(l.filter, l.places[l.limit-1])
 		l.full = true
 		return nil
 	}
-	l.page.Sessions = append(l.page.Sessions, v.Session)
+	l.page.Sessions, l.places = append(l.page.Sessions, v.Session), append(l.places, l.read)
 	return nil
 }
 

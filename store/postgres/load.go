@@ -12,7 +12,8 @@ import (
 // sessionColumns are the columns that scanSession reads, in its order.
 const sessionColumns = `s.gen, s.id, s.kind, s.created, s.title, s.owner, s.agent, s.labels, s.status, s.runs,
 	s.closed, s.closed_by, s.parent, s.fork_at, s.forks, s.deleted, s.content_type, s.origin, s.ttl, s.expires,
-	s.touched, s.stream_seq, h.head, h.updated, s.resumable, s.last_jump, s.copy, s.inputs, s.waiting`
+	s.touched, s.stream_seq, h.head, h.updated, s.resumable, s.last_jump, s.copy, s.inputs, s.waiting,
+	s.active, s.totals_at, s.tokens, s.cost, s.duration, s.failures, s.totals, s.budget, s.spent, h.link`
 
 const (
 	sqlSessions = `SELECT ` + sessionColumns + ` FROM sessions s JOIN heads h ON h.session = s.gen WHERE s.id = ANY($1::text[])`
@@ -68,15 +69,17 @@ func load(ask asker, ids ...string) ([]loaded, error) {
 	return out, err
 }
 
-func scanSession(v *view, r pgx.Rows) (streamSeq string, err error) {
+// scanSession scans sessionColumns, and then more columns.
+func scanSession(v *view, r pgx.Rows, more ...any) (streamSeq string, err error) {
 	var created, updated int64
-	var deleted, expires *int64
-	var labels, runs, closedBy, inputs, waiting *string
+	var deleted, expires, active *int64
+	var labels, runs, closedBy, inputs, waiting, totals, budget, spent *string
 	var seq []byte
 	s := &v.Session
-	err = r.Scan(&s.Gen, &s.ID, &s.Kind, &created, &s.Title, &s.Owner, &s.Agent, &labels, &s.Status, &runs,
+	err = r.Scan(append([]any{&s.Gen, &s.ID, &s.Kind, &created, &s.Title, &s.Owner, &s.Agent, &labels, &s.Status, &runs,
 		&s.Closed, &closedBy, &s.Parent, &s.ForkedAt, &v.forks, &deleted, &s.ContentType, &s.Origin, (*int64)(&s.TTL), &expires,
-		&v.touched, &seq, &s.Head, &updated, &s.Resumable, &s.LastJump, &s.Copy, &inputs, &waiting)
+		&v.touched, &seq, &s.Head, &updated, &s.Resumable, &s.LastJump, &s.Copy, &inputs, &waiting,
+		&active, &s.Totals.At, &s.Totals.Tokens, &s.Totals.CostMicros, &s.Totals.RecordingMS, &s.Totals.Failures, &totals, &budget, &spent, &v.link}, more...)...)
 	if err != nil {
 		return "", err
 	}
@@ -87,10 +90,16 @@ func scanSession(v *view, r pgx.Rows) (streamSeq string, err error) {
 	if expires != nil {
 		s.Expires = time.UnixMilli(*expires).UTC()
 	}
+	if active != nil {
+		s.Active = time.UnixMilli(*active).UTC()
+	}
+	if totals != nil {
+		s.Totals.Row = []byte(original(*totals))
+	}
 	for _, m := range [...]struct {
 		column *string
 		into   any
-	}{{labels, &s.Labels}, {runs, &s.Runs}, {closedBy, &s.ClosedBy}, {inputs, &s.Inputs}, {waiting, &s.Waiting}} {
+	}{{labels, &s.Labels}, {runs, &s.Runs}, {closedBy, &s.ClosedBy}, {inputs, &s.Inputs}, {waiting, &s.Waiting}, {budget, &s.Budget}, {spent, &s.Spent}} {
 		if m.column == nil {
 			continue
 		}

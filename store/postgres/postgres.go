@@ -49,6 +49,26 @@ type Options struct {
 	// waits only for a lease that is not renewed, and otherwise fails.
 	Standby bool
 
+	// Address is where other servers of this database reach this one, such as
+	// http://10.0.0.1:4747. They forward requests to it while it is the owner, see [Watch].
+	// "": they cannot.
+	Address string
+
+	// Name is the name of the store as the owner of the database. [NewName] makes one; use it
+	// for one store only. "": a new name.
+	Name string
+
+	// NextGen returns the Gen of a new session, above last, the newest one of the database.
+	// Nil for last+1. A store of several databases numbers the sessions of all of them.
+	NextGen func(last int64) int64
+
+	// Part says which of the databases of a store this one is. Nil: the only one.
+	Part *store.Part
+
+	// Measure, if not nil, is called after each group of requests. It must be quick,
+	// because the writer waits for it.
+	Measure func(store.Group)
+
 	// Commit, if not nil, is called instead of each commit, with the commit as its
 	// argument. Tests use it to make commits fail.
 	Commit func(commit func() error) error
@@ -84,6 +104,9 @@ func (o Options) withDefaults() Options {
 	if o.Lease <= 0 {
 		o.Lease = DefaultLease
 	}
+	if o.NextGen == nil {
+		o.NextGen = func(last int64) int64 { return last + 1 }
+	}
 	return o
 }
 
@@ -97,12 +120,15 @@ type Store struct {
 	writer    *writer
 	observers store.Observers
 	deadlines *deadlines
+	damages   store.Damages
 	index     sync.Map // *state by id: the sessions with recent writes
 	search    *Index
 	remains   remains
 
 	lost  atomic.Pointer[error] // why the database is lost; nil while it is not
 	tried atomic.Bool           // see Writable
+
+	lastGen int64 // see LastGen
 
 	closed     atomic.Bool
 	running    context.Context    // of the background goroutines
@@ -144,7 +170,7 @@ func (s *Store) open(ctx context.Context) (err error) {
 	if s.target, err = parse(&s.options); err != nil {
 		return err
 	}
-	s.lease = newLease(s.target, s.options.Lease)
+	s.lease = newLease(s.target, &s.options)
 	if err := s.lease.connect(ctx); err != nil {
 		return err
 	}
@@ -157,13 +183,13 @@ func (s *Store) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	f, err := s.target.inspect(ctx, s.lease.conn) // while take waited, the other server may have migrated
-	if err == nil && f.version < knownVersion() {
-		if err = s.target.migrate(ctx); err != nil {
-			err = s.target.unusable(err)
-		}
+	if err := s.target.update(ctx, s.lease.conn); err != nil {
+		return err
 	}
-	if err != nil {
+	if err := s.takePart(ctx); err != nil {
+		return err
+	}
+	if err := s.lease.announce(ctx, s.options.Address); err != nil {
 		return err
 	}
 	s.background.Go(func() { s.keepLease(s.running) })
@@ -177,6 +203,10 @@ func (s *Store) open(ctx context.Context) (err error) {
 
 // Observe implements [tapedeck.Store].
 func (s *Store) Observe(o tapedeck.Observer) { s.observers.Add(o) }
+
+// LastGen returns the newest Gen of the database when it was opened: no session had one
+// above it.
+func (s *Store) LastGen() int64 { return s.lastGen }
 
 // Close implements [tapedeck.Store]. It writes the appends that were called before, and
 // releases the lease.

@@ -62,7 +62,7 @@ func place(t testing.TB) string {
 
 // emptyTables makes a schema as the migrations leave it.
 const emptyTables = `DELETE FROM sessions; DELETE FROM heads; DELETE FROM events; DELETE FROM lineage; DELETE FROM producers;
-	DELETE FROM purges; DELETE FROM docs; DELETE FROM indexed; DELETE FROM subscriptions; DELETE FROM acks; DELETE FROM push_configs; DELETE FROM workflows;
+	DELETE FROM purges; DELETE FROM docs; DELETE FROM indexed; DELETE FROM subscriptions; DELETE FROM acks; DELETE FROM push_configs; DELETE FROM workflows; DELETE FROM spending;
 	UPDATE facts SET value = CASE name WHEN 'clean' THEN 1 ELSE 0 END;
 	UPDATE owner SET epoch = 0, name = '', until = to_timestamp(0), commits = 0`
 
@@ -78,16 +78,18 @@ func inSchema(address, schema string) string {
 }
 
 func TestStore(t *testing.T) {
+	storetest.Quick(t, 8) // each takes half a second here
 	storetest.Run(t, suite(postgres.Options{}))
 }
 
-// TestStoreWithoutMemory runs the suite with a store that keeps the state of one session
-// in memory, so that it must read from the database.
+// TestStoreWithoutMemory runs the part of the suite about what is stored, with a store that
+// keeps the state of one session in memory, so that it must read from the database.
 func TestStoreWithoutMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes as long as TestStore, and nearly all of it is the same")
 	}
-	storetest.Run(t, suite(postgres.Options{HotSessions: 1, Readers: 1}))
+	storetest.Quick(t, 5)
+	storetest.RunReopened(t, suite(postgres.Options{HotSessions: 1, Readers: 1}))
 }
 
 func TestSubscriptions(t *testing.T) {
@@ -139,6 +141,10 @@ func suite(o postgres.Options) func(testing.TB) storetest.Store {
 
 func TestWorkflows(t *testing.T) {
 	storetest.RunWorkflows(t, suite(postgres.Options{}), func(s tapedeck.Store) storetest.Workflows { return s.(*postgres.Store).Workflows() })
+}
+
+func TestSpending(t *testing.T) {
+	storetest.RunSpending(t, suite(postgres.Options{}), func(s tapedeck.Store) storetest.Spending { return s.(*postgres.Store).Spending() })
 }
 
 // TestMigrationNames: a migration has the same number and name in every store.

@@ -2,11 +2,12 @@ package postgres
 
 import (
 	"context"
-	"errors"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/store"
 )
 
 // Head implements [tapedeck.Log].
@@ -86,28 +87,12 @@ func (s *Store) Read(ctx context.Context, session string, r tapedeck.Range) (tap
 	}
 	p := &pager{Range: r.WithDefaults(), ctx: ctx, next: r.From}
 	if err := p.read(s, v); err != nil {
-		return tapedeck.Page{}, s.explain(ctx, v, err)
+		if err = s.explain(ctx, v, p.offset(), err); len(p.records) == 0 || tapedeck.KindOf(err) != tapedeck.Internal {
+			return tapedeck.Page{}, err
+		}
+		// What precedes a damaged event can be read. The next page begins with the error.
 	}
 	return tapedeck.Page{Records: p.records, Next: p.next, Head: v.Head, Closed: v.Closed, Gen: v.Gen}, nil
-}
-
-// errMissingOffset means that an offset is missing.
-var errMissingOffset = errors.New("an offset is missing")
-
-// explain returns the reason for a missing offset: the session was deleted meanwhile, or
-// the database is damaged.
-func (s *Store) explain(ctx context.Context, v *view, err error) error {
-	if !errors.Is(err, errMissingOffset) {
-		return err
-	}
-	now, lookErr := s.lookup(ctx, v.ID)
-	switch {
-	case lookErr != nil:
-		return lookErr
-	case now.Gen != v.Gen:
-		return errNotFound(v.ID)
-	}
-	return tapedeck.Errorf(tapedeck.Internal, "session %q has a hole in its offsets", v.ID).WithHint(verifyHint).Because(err)
 }
 
 // A pager collects the records of one page.
@@ -161,12 +146,12 @@ const window = 2000
 // a record is summed without reading it, so that a page of large records does not read
 // those that it drops. A record that begins below the size is included.
 const (
-	sqlPage = `SELECT "offset", event FROM (
-	SELECT "offset", event, sum(octet_length(event)) OVER (ORDER BY "offset" ROWS UNBOUNDED PRECEDING) AS size
+	sqlPage = `SELECT "offset", event, sum FROM (
+	SELECT "offset", event, sum, sum(octet_length(event)) OVER (ORDER BY "offset" ROWS UNBOUNDED PRECEDING) AS size
 	FROM events WHERE session = $1 AND "offset" >= $2 AND "offset" < $3) e
 	WHERE size <= $4 OR "offset" = $2 ORDER BY "offset"`
-	sqlPageBack = `SELECT "offset", event FROM (
-	SELECT "offset", event, sum(octet_length(event)) OVER (ORDER BY "offset" DESC ROWS UNBOUNDED PRECEDING) AS size
+	sqlPageBack = `SELECT "offset", event, sum FROM (
+	SELECT "offset", event, sum, sum(octet_length(event)) OVER (ORDER BY "offset" DESC ROWS UNBOUNDED PRECEDING) AS size
 	FROM events WHERE session = $1 AND "offset" >= $2 AND "offset" < $3) e
 	WHERE size <= $4 OR "offset" = $3 - 1 ORDER BY "offset" DESC`
 )
@@ -188,7 +173,7 @@ func (p *pager) readSpan(s *Store, span span) error {
 			end = part.from
 		}
 		before := len(p.records)
-		err := s.read(p.ctx, p.row, statement, part.gen, part.from, part.to, int64(max(0, p.MaxBytes-p.size)))
+		err := s.read(p.ctx, func(r pgx.Rows) error { return p.row(part.gen, r) }, statement, part.gen, part.from, part.to, int64(max(0, p.MaxBytes-p.size)))
 		if err != nil {
 			return err
 		}
@@ -202,25 +187,34 @@ func (p *pager) readSpan(s *Store, span span) error {
 	return nil
 }
 
-// row adds a record, unless the page is full.
-func (p *pager) row(r pgx.Rows) error {
+// offset returns the offset of the next record.
+func (p *pager) offset() int64 {
+	if p.Reverse {
+		return p.next - 1
+	}
+	return p.next
+}
+
+// row adds a record of the session that holds it, unless the page is full.
+func (p *pager) row(gen int64, r pgx.Rows) error {
 	var rec tapedeck.Record
+	var sum pgtype.Int8 // null: it was written before there were sums
 	if p.full {
 		return nil
 	}
-	if err := r.Scan(&rec.Offset, &rec.Data); err != nil {
+	if err := r.Scan(&rec.Offset, &rec.Data, &sum); err != nil {
 		return err
 	}
 	if p.size += len(rec.Data); p.size > p.MaxBytes && len(p.records) > 0 {
 		p.full = true
 		return nil
 	}
-	offset := p.next
-	if p.Reverse {
-		offset--
-	}
+	offset := p.offset()
 	if rec.Offset != offset {
 		return errMissingOffset
+	}
+	if sum.Valid && !store.Sum(sum.Int64).Covers(gen, rec) {
+		return errSum
 	}
 	p.records = append(p.records, rec)
 	p.next = offset

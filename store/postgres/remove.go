@@ -3,6 +3,8 @@ package postgres
 import (
 	"context"
 	"slices"
+
+	"github.com/tapedeck/tapedeck"
 )
 
 // Delete implements [tapedeck.Catalogue].
@@ -94,6 +96,7 @@ const (
 func (w *writer) remove(st *state) error {
 	if !st.gone {
 		st.gone, st.notify = true, true
+		st.Totals = tapedeck.Totals{} // they have words of its messages
 		st.producers, st.accepted, st.complete, st.records = nil, nil, false, nil
 		w.mark(st)
 		for _, statement := range [...]string{sqlDropAcksOfSession, sqlDropPushConfigs} {

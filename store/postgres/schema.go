@@ -1,10 +1,12 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"embed"
 	"errors"
+	"fmt"
 	"io/fs"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/store"
 )
 
 //go:embed migration/*.sql
@@ -44,6 +47,9 @@ type found struct {
 	version  int64 // of the schema; 0 for none
 	schema   bool  // it exists
 	readOnly bool  // the database takes no writes
+	marked   bool  // a transfer has copied only a part of the sessions to it
+
+	part *store.Part // which of several databases it is; nil for the only one
 }
 
 // inspect checks, before anything changes, that the database can be used, and that the
@@ -81,6 +87,12 @@ func (t *target) inspect(ctx context.Context, c *pgx.Conn) (f found, err error) 
 		return f, tapedeck.Errorf(tapedeck.Conflict, "the schema %s in %s has tables that are not Tapedeck's", t.schema, t.where()).
 			WithHint("name another schema in the URL: ?search_path=tapedeck2")
 	}
+	f.marked = tables[markTable]
+	if tables[partTable] {
+		if f.part, err = t.readPart(ctx, c); err != nil {
+			return f, err
+		}
+	}
 	if tables[versionTable] {
 		if err := c.QueryRow(ctx, sqlVersion).Scan(&f.version); err != nil {
 			return f, t.unusable(err)
@@ -88,9 +100,14 @@ func (t *target) inspect(ctx context.Context, c *pgx.Conn) (f found, err error) 
 	}
 	if known := knownVersion(); f.version > known {
 		return f, tapedeck.Errorf(tapedeck.Conflict, "%s was written by a newer Tapedeck (its schema is number %d, this program knows %d)", t.where(), f.version, known).
-			WithHint("use that version or a later one")
+			WithHint("use that version or a later one").Because(errNewer)
 	}
 	return f, nil
+}
+
+// incomplete returns the error for tables with a part of the sessions.
+func (t *target) incomplete() error {
+	return store.IncompleteTransfer(fmt.Sprintf("the schema %s of %s", t.schema, t.where()))
 }
 
 func (t *target) readOnly() error {
@@ -131,16 +148,10 @@ func (t *target) prepare(ctx context.Context, c *pgx.Conn) error {
 		if err == nil {
 			err = t.migrate(ctx)
 		}
-		switch code(err) {
-		case codeDuplicate, codeDuplicateName, codeUnique: // another server creates them at this moment
-			if attempt < 20 {
-				select {
-				case <-ctx.Done():
-					return ctx.Err()
-				case <-time.After(100 * time.Millisecond):
-				}
-				continue
-			}
+		if again, waited := t.isRace(ctx, err, attempt); waited != nil {
+			return waited
+		} else if again {
+			continue
 		}
 		if err != nil {
 			return t.unusable(err)
@@ -149,7 +160,46 @@ func (t *target) prepare(ctx context.Context, c *pgx.Conn) error {
 	}
 }
 
-// migrate updates the tables. A migration that fails leaves nothing.
+// update updates the tables, for the owner of the lease. It refuses those that have only a
+// part of the sessions.
+func (t *target) update(ctx context.Context, c *pgx.Conn) error {
+	f, err := t.inspect(ctx, c) // while the owner waited for the lease, another server may have updated them
+	switch {
+	case err != nil:
+		return err
+	case f.marked:
+		return t.incomplete()
+	case f.version == knownVersion():
+		return nil
+	}
+	if err := t.migrate(ctx); err != nil {
+		return t.unusable(err)
+	}
+	return nil
+}
+
+// isRace reports whether err says that another server creates the same at this moment. It
+// waits then, so that the caller looks again.
+func (t *target) isRace(ctx context.Context, err error, attempt int) (bool, error) {
+	switch code(err) {
+	case codeDuplicate, codeDuplicateName, codeDuplicateCol, codeUnique:
+	default:
+		return false, nil
+	}
+	if attempt >= 20 {
+		return false, nil
+	}
+	select {
+	case <-ctx.Done():
+		return false, ctx.Err()
+	case <-time.After(100 * time.Millisecond):
+		return true, nil
+	}
+}
+
+// migrate updates the tables. A migration that fails leaves nothing. Two servers may run
+// the same one: the first that has created the tables lets the next one take the lease,
+// which updates them, too.
 func (t *target) migrate(ctx context.Context) error {
 	db := stdlib.OpenDB(*t.settings("migration", map[string]string{"statement_timeout": "0"}))
 	defer func() { _ = db.Close() }()
@@ -158,12 +208,16 @@ func (t *target) migrate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = p.Up(ctx)
-	var partial *goose.PartialError
-	if errors.As(err, &partial) {
-		err = partial.Err
+	for attempt := 0; ; attempt++ {
+		_, err = p.Up(ctx)
+		var partial *goose.PartialError
+		if errors.As(err, &partial) {
+			err = partial.Err
+		}
+		if again, waited := t.isRace(ctx, err, attempt); waited != nil || !again {
+			return cmp.Or(waited, err)
+		}
 	}
-	return err
 }
 
 func provider(db *sql.DB) (*goose.Provider, error) {

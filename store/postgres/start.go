@@ -78,7 +78,7 @@ func (w *writer) start() error {
 	if err != nil {
 		return err
 	}
-	w.gen, w.storedGen = facts["gen"], facts["gen"]
+	w.gen, w.storedGen, s.lastGen = facts["gen"], facts["gen"], facts["gen"]
 	s.remains.unclean, s.remains.through = facts["erased"] > facts["cleaned"], facts["erased"]
 	if err := w.write([]*request{{Task: beginning{clean: facts["clean"] != 0}}}); err != nil {
 		return s.refusal(err)

@@ -14,10 +14,11 @@ import (
 // A view is a session as of one commit. Views are shared and never change.
 type view struct {
 	tapedeck.Session
-	spans   []span // the records that it inherits, oldest first
-	forks   int64  // number of its forks that exist
-	gone    bool   // it was deleted, and exists only for its forks
-	touched int64  // when its TTL began to run, in milliseconds, as the database has it; see deadlines
+	spans   []span     // the records that it inherits, oldest first
+	forks   int64      // number of its forks that exist
+	gone    bool       // it was deleted, and exists only for its forks
+	link    store.Link // what the next record is chained to
+	touched int64      // when its TTL began to run, in milliseconds, as the database has it; see deadlines
 }
 
 // A span is a range of records that the session gen holds itself.
@@ -96,7 +97,8 @@ func sameEntry(a, b *view) bool {
 		a.Closed == b.Closed && slices.Equal(a.Runs, b.Runs) && (a.Runs == nil) == (b.Runs == nil) &&
 		slices.Equal(a.Inputs, b.Inputs) && slices.Equal(a.Waiting, b.Waiting) &&
 		maps.Equal(a.Labels, b.Labels) && (a.Labels == nil) == (b.Labels == nil) &&
-		a.LastJump == b.LastJump && a.Copy == b.Copy && sameFlag(a.Resumable, b.Resumable)
+		a.Active.Equal(b.Active) && a.LastJump == b.LastJump && a.Copy == b.Copy && sameFlag(a.Resumable, b.Resumable) &&
+		a.Budget == b.Budget && a.Spent == b.Spent // a change replaces what they point to
 }
 
 func sameFlag(a, b *bool) bool { return a == b || a != nil && b != nil && *a == *b }

@@ -132,31 +132,39 @@ func (t *target) where() string {
 	return fmt.Sprintf("database %q at %s", c.Database, net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port))))
 }
 
-// unreached returns the error for users when a connection cannot be opened.
+// unreached returns the error for users when a connection cannot be opened. It is
+// [tapedeck.Unavailable] also for a wrong password: callers of a running server are not to
+// blame, and must not take it for an answer about their own rights.
 func (t *target) unreached(ctx context.Context, err error) error {
 	if ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return ctx.Err()
 	}
+	return &dbError{t.explain(err)}
+}
+
+// explain returns the sentence for an operator when a connection cannot be opened. Callers
+// of a running server get less, see [unwritten].
+func (t *target) explain(err error) error {
 	user := t.pool.ConnConfig.User
 	switch code(err) {
 	case codePassword:
-		return tapedeck.Errorf(tapedeck.Unauthorized, "PostgreSQL refuses the password of user %q for %s", user, t.where()).
+		return tapedeck.Errorf(tapedeck.Unavailable, "PostgreSQL refuses the password of user %q for %s", user, t.where()).
 			WithHint("set PGPASSWORD, write it to ~/.pgpass, or put it into the URL").Because(err)
 	case codeAuthorization:
-		return tapedeck.Errorf(tapedeck.Unauthorized, "PostgreSQL does not let user %q into %s: %s", user, t.where(), message(err)).
+		return tapedeck.Errorf(tapedeck.Unavailable, "PostgreSQL does not let user %q into %s: %s", user, t.where(), message(err)).
 			WithHint("look at the name of the user and at pg_hba.conf of the database").Because(err)
 	case codeNoDatabase:
-		return tapedeck.Errorf(tapedeck.NotFound, "there is no %s", t.where()).
+		return tapedeck.Errorf(tapedeck.Unavailable, "there is no %s", t.where()).
 			WithHint("create it: createdb %s", t.pool.ConnConfig.Database).Because(err)
 	case codeConnections:
 		return tapedeck.Errorf(tapedeck.Unavailable, "PostgreSQL has no connection left for %s", t.where()).
 			WithHint("raise its max_connections, or lower --postgres-readers").Because(err)
 	case "":
-		return &dbError{tapedeck.Errorf(tapedeck.Unavailable, "PostgreSQL cannot be reached: %s does not answer", t.where()).
-			WithHint("look whether it runs, and at host and port in the URL").Because(err)}
+		return tapedeck.Errorf(tapedeck.Unavailable, "PostgreSQL cannot be reached: %s does not answer", t.where()).
+			WithHint("look whether it runs, and at host and port in the URL").Because(err)
 	}
-	return &dbError{tapedeck.Errorf(tapedeck.Unavailable, "PostgreSQL does not accept a connection to %s: %s", t.where(), message(err)).
-		WithHint("try again, or look at the log of PostgreSQL").Because(err)}
+	return tapedeck.Errorf(tapedeck.Unavailable, "PostgreSQL does not accept a connection to %s: %s", t.where(), message(err)).
+		WithHint("try again, or look at the log of PostgreSQL").Because(err)
 }
 
 // message returns what PostgreSQL has answered.

@@ -8,22 +8,10 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/store"
 )
 
-// A Report is the result of [Verify].
-type Report struct {
-	Sessions int64    // number of sessions, without streams
-	Streams  int64    // number of streams
-	Events   int64    // number of records; a record that forks share counts once
-	Bytes    int64    // size of these records
-	Problems []string // one sentence each; empty if the data is sound
-	More     int64    // number of problems beyond those in Problems
-}
-
-// maxProblems limits the problems that are reported one by one.
-const maxProblems = 100
-
-// Verify reads all data and reports problems. It checks the offsets of every session,
+// Verify reads all data and reports problems. It checks the checksums and offsets of every session,
 // the records that forks inherit, that every event can be read and has the right offset,
 // and that the catalogue agrees with the events. It changes nothing, sees the database
 // as of the call, and needs no lease: a server may run meanwhile.
@@ -31,31 +19,46 @@ const maxProblems = 100
 // Verify calls progress, if not nil, now and then with the number of records read
 // and the number of all records. An error means that Verify could not finish, not
 // that there are problems.
-func Verify(ctx context.Context, o Options, progress func(done, total int64)) (Report, error) {
+func Verify(ctx context.Context, o Options, progress func(done, total int64)) (store.Report, error) {
 	o = o.withDefaults()
 	t, err := parse(&o)
 	if err != nil {
-		return Report{}, err
+		return store.Report{}, err
 	}
 	c, err := t.connect(ctx, "verify")
 	if err != nil {
-		return Report{}, plain(err)
+		return store.Report{}, plain(err)
 	}
 	defer func() { _ = c.Close(context.WithoutCancel(ctx)) }()
+	if err := t.readable(ctx, c); err != nil {
+		return store.Report{}, plain(err)
+	}
+	return verify(ctx, c, progress)
+}
+
+// readable returns an error unless there are tables of this version, with all sessions.
+func (t *target) readable(ctx context.Context, c *pgx.Conn) error {
 	switch f, err := t.inspect(ctx, c); {
 	case err != nil:
-		return Report{}, plain(err)
+		return err
 	case f.version == 0:
-		return Report{}, tapedeck.Errorf(tapedeck.NotFound, "there are no sessions in the schema %s of %s", t.schema, t.where())
+		return tapedeck.Errorf(tapedeck.NotFound, "there are no sessions in the schema %s of %s", t.schema, t.where())
 	case f.version < knownVersion():
-		return Report{}, tapedeck.Errorf(tapedeck.Conflict, "the tables in %s are of an older Tapedeck", t.where()).
+		return tapedeck.Errorf(tapedeck.Conflict, "the tables in %s are of an older Tapedeck", t.where()).
 			WithHint("start the server of this version once; it updates them")
+	case f.marked:
+		return t.incomplete()
 	}
+	return nil
+}
+
+// verify does what Verify does, on a connection that is not used for anything else.
+func verify(ctx context.Context, c *pgx.Conn, progress func(done, total int64)) (store.Report, error) {
 	v := &verifier{ctx: ctx, conn: c, progress: progress}
 	if v.progress == nil {
 		v.progress = func(int64, int64) {}
 	}
-	err = v.run()
+	err := v.run()
 	if ctx.Err() != nil {
 		err = ctx.Err()
 	}
@@ -63,11 +66,31 @@ func Verify(ctx context.Context, o Options, progress func(done, total int64)) (R
 }
 
 type verifier struct {
-	Report
+	store.Report
 	ctx      context.Context
 	conn     *pgx.Conn
 	progress func(done, total int64)
 	total    int64
+	blind    bool // something could not be read
+}
+
+// survive makes a problem of an error that says that the files are damaged: this is a
+// finding, not a failure, and the rest is to be checked all the same.
+func (v *verifier) survive(what string, err error) error {
+	if !isCorrupt(err) {
+		return err
+	}
+	v.blind = true
+	v.Problem("%s cannot be read: %v", what, err)
+	return v.goOn()
+}
+
+// goOn makes the transaction usable again after an error.
+func (v *verifier) goOn() error {
+	if _, err := v.conn.Exec(v.ctx, "ROLLBACK TO SAVEPOINT sound"); err != nil {
+		return &dbError{err}
+	}
+	return nil
 }
 
 func (v *verifier) ask(row func(pgx.Rows) error, statement string, args ...any) error {
@@ -79,23 +102,16 @@ func (v *verifier) number(statement string, args ...any) (n int64, err error) {
 	return n, err
 }
 
-func (v *verifier) problem(format string, args ...any) {
-	if len(v.Problems) == maxProblems {
-		v.More++
-		return
-	}
-	v.Problems = append(v.Problems, fmt.Sprintf(format, args...))
-}
-
 func (v *verifier) run() (err error) {
 	// Everything below sees one state of the data. A time-out of the server for statements
 	// is for callers that wait; this reads for as long as it takes.
-	for _, statement := range [...]string{"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", "SET LOCAL statement_timeout = 0"} {
+	for _, statement := range [...]string{"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", "SET LOCAL statement_timeout = 0", "SAVEPOINT sound"} {
 		if _, err := v.conn.Exec(v.ctx, statement); err != nil {
 			return &dbError{err}
 		}
 	}
-	if v.total, err = v.number(`SELECT count(*) FROM events`); err != nil {
+	v.total, err = v.number(`SELECT count(*) FROM events`)
+	if err = v.survive("the table of the events", err); err != nil {
 		return err
 	}
 	v.progress(0, v.total)
@@ -110,7 +126,7 @@ func (v *verifier) run() (err error) {
 		return err
 	}
 	for _, id := range ids {
-		if err := v.checkSession(id); err != nil {
+		if err := v.survive(fmt.Sprintf("session %q", id), v.checkSession(id)); err != nil {
 			return err
 		}
 	}
@@ -125,10 +141,10 @@ func (v *verifier) checkSession(id string) error {
 	case errors.As(err, &broken):
 		return err
 	case err != nil:
-		v.problem("session %q: %v", id, err)
+		v.Problem("session %q: %v", id, err)
 		return nil
 	case len(found) == 0:
-		v.problem("session %q has no head", id)
+		v.Problem("session %q has no head", id)
 		return nil
 	}
 	s := found[0].view
@@ -150,7 +166,7 @@ func (v *verifier) checkLineage(s *view) error {
 	at := int64(0)
 	for _, span := range s.spans {
 		if span.from != at || span.to <= span.from {
-			v.problem("session %q inherits offsets %d to %d, but the next inherited offset must be %d", s.ID, span.from, span.to, at)
+			v.Problem("session %q inherits offsets %d to %d, but the next inherited offset must be %d", s.ID, span.from, span.to, at)
 		}
 		at = span.to
 		held, err := v.number(`SELECT count(*) FROM sessions s JOIN heads h ON h.session = s.gen
@@ -159,28 +175,28 @@ func (v *verifier) checkLineage(s *view) error {
 			return err
 		}
 		if held == 0 {
-			v.problem("session %q inherits offsets %d to %d of a session that does not have them", s.ID, span.from, span.to)
+			v.Problem("session %q inherits offsets %d to %d of a session that does not have them", s.ID, span.from, span.to)
 		}
 	}
 	if at != s.ForkedAt {
-		v.problem("session %q was forked at offset %d, but inherits the events below offset %d", s.ID, s.ForkedAt, at)
+		v.Problem("session %q was forked at offset %d, but inherits the events below offset %d", s.ID, s.ForkedAt, at)
 	}
 	forks, err := v.number(`SELECT count(*) FROM sessions WHERE parent = $1`, stored(s.ID))
 	if err != nil {
 		return err
 	}
 	if forks != s.forks {
-		v.problem("session %q has %d forks, but its stored count is %d", s.ID, forks, s.forks)
+		v.Problem("session %q has %d forks, but its stored count is %d", s.ID, forks, s.forks)
 	}
 	if s.gone && forks == 0 {
-		v.problem("session %q was deleted and no fork needs it, but it is still stored", s.ID)
+		v.Problem("session %q was deleted and no fork needs it, but it is still stored", s.ID)
 	}
 	if s.Parent == "" {
 		return nil
 	}
 	parents, err := v.number(`SELECT count(*) FROM sessions WHERE id = $1`, stored(s.Parent))
 	if err == nil && parents == 0 {
-		v.problem("session %q was forked from %q, which is not stored", s.ID, s.Parent)
+		v.Problem("session %q was forked from %q, which is not stored", s.ID, s.Parent)
 	}
 	return err
 }
@@ -191,8 +207,8 @@ func (v *verifier) checkRest() error {
 	if err != nil {
 		return err
 	}
-	if n := v.total - purged - v.Events; n != 0 {
-		v.problem("%d events belong to no session", n)
+	if n := v.total - purged - v.Events; n != 0 && !v.blind {
+		v.Problem("%d events belong to no session", n)
 	}
 	for _, table := range [...]string{"heads", "lineage", "producers"} {
 		n, err := v.number(`SELECT count(*) FROM ` + table + ` WHERE session NOT IN (SELECT gen FROM sessions UNION ALL SELECT session FROM purges)`)
@@ -200,8 +216,21 @@ func (v *verifier) checkRest() error {
 			return err
 		}
 		if n != 0 {
-			v.problem("%d rows of the table %s belong to no session", n, table)
+			v.Problem("%d rows of the table %s belong to no session", n, table)
 		}
 	}
-	return nil
+	return v.survive("the stored workflows", v.checkDiagrams())
+}
+
+func (v *verifier) checkDiagrams() error {
+	return v.ask(func(r pgx.Rows) error {
+		var diagram []byte
+		w, err := scanWorkflow(r, &diagram)
+		if err == nil {
+			if damaged := w.Check(diagram); damaged != nil {
+				v.Problem("%v", damaged)
+			}
+		}
+		return err
+	}, `SELECT `+workflowColumns+`, diagram FROM workflows ORDER BY name, number`)
 }

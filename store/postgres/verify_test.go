@@ -27,6 +27,12 @@ func TestVerify(t *testing.T) {
 		"a wrong fork point":   {`UPDATE sessions SET fork_at = 1 WHERE id = 'b'`, `was forked at offset 1`},
 		"no parent":            {`UPDATE sessions SET parent = 'x' WHERE id = 'b'`, `which is not stored`},
 		"a wrong number":       {`UPDATE sessions SET forks = 7 WHERE id = 'a'`, `has 1 forks, but its stored count is 7`},
+		"another text":         {`UPDATE events SET event = overlay(event placing 'X' from octet_length(event) - 3) WHERE "offset" = 1`, `session "a": the event at offset 1 is damaged: its bytes do not have its checksum`},
+		"rows exchanged":       {`UPDATE events e SET event = o.event, sum = o.sum FROM events o WHERE e."offset" IN (0, 1) AND o."offset" = 1 - e."offset"`, `session "a": the event at offset 0 is damaged`},
+		"of another session":   {`UPDATE events SET session = (SELECT gen FROM sessions WHERE id = 'b'), "offset" = 2 WHERE "offset" = 2`, `session "b": the event at offset 2 is damaged`},
+		"no checksum":          {`UPDATE events SET sum = NULL WHERE "offset" = 1`, `the event at offset 1 has no checksum`},
+		"no first checksum":    {`UPDATE events SET sum = NULL WHERE "offset" = 0`, `the event at offset 1 was not written after the one before it`},
+		"a head moved back":    {`DELETE FROM events WHERE "offset" = 2; UPDATE heads SET head = 2 WHERE head = 3`, `its last event is not the one that was written last`},
 		"events of nobody":     {`INSERT INTO events VALUES (999, 0, 'x')`, `1 events belong to no session`},
 		"a producer of nobody": {`INSERT INTO producers VALUES (999, 'w', 0, 0, 0, 1)`, `1 rows of the table producers`},
 	} {

@@ -43,6 +43,7 @@ type writer struct {
 
 	commits []tapedeck.Commit // for the observers
 	checked tapedeck.Session  // the copy that [tapedeck.Append.Check] sees
+	costs   costs
 
 	gen, storedGen int64 // the newest gen in use, and the one in the table facts
 	number         int64 // of the newest commit of this epoch
@@ -77,7 +78,7 @@ func (w *writer) run() {
 // handle writes a group and answers the callers. If one request spoils the group,
 // each request is written on its own, so that the others do not suffer.
 func (w *writer) handle(group []*request) {
-	err := w.write(group)
+	err := w.measured(group)
 	switch {
 	case err == nil:
 	case len(group) == 1 || environmental(err) || errors.Is(err, errSeam) || w.store.lost.Load() != nil:
@@ -261,6 +262,7 @@ func (w *writer) sendBatch(b *pgx.Batch) error {
 // commit sends the rest of the transaction. Its last statement checks, in the
 // transaction, that this server still owns the database, see [lease].
 func (w *writer) commit() error {
+	defer w.timed(time.Now())
 	commit := func() error {
 		var b pgx.Batch
 		w.batch.queueTo(&b)

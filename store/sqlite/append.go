@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql/driver"
+	"path/filepath"
 	"time"
 
 	"github.com/tapedeck/tapedeck"
@@ -93,8 +94,11 @@ func (t *appending) write(w *writer, st *state) error {
 	}
 	w.mark(st)
 	st.notify, st.renewed = true, st.TTL > 0
-	first := st.Head
+	first, before := st.Head, st.Spent
 	if err := w.extend(st, t.drafts, t.Events, t.now); err != nil {
+		return err
+	}
+	if err := w.charge(store.ChargeOf(&t.Append, before, &st.Session, t.now)); err != nil {
 		return err
 	}
 	if t.Close {
@@ -119,8 +123,8 @@ func (t *appending) write(w *writer, st *state) error {
 }
 
 const (
-	sqlEvent   = `INSERT INTO events (pos, session, offset, event) VALUES (?, ?, ?, CAST(? AS TEXT))`
-	sqlMessage = `INSERT INTO events (pos, session, offset, event) VALUES (?, ?, ?, coalesce(?, x''))` // the driver takes no bytes for null
+	sqlEvent   = `INSERT INTO events (pos, session, offset, event, sum) VALUES (?, ?, ?, CAST(? AS TEXT), ?)`
+	sqlMessage = `INSERT INTO events (pos, session, offset, event, sum) VALUES (?, ?, ?, coalesce(?, x''), ?)` // the driver takes no bytes for null
 	sqlAccept  = `INSERT INTO producers (session, id, epoch, seq, first, next) VALUES (?, ?, ?, ?, ?, ?)
 	ON CONFLICT DO UPDATE SET epoch = excluded.epoch, seq = excluded.seq, first = excluded.first, next = excluded.next`
 	sqlAccepted = `SELECT epoch, seq, first, next FROM producers WHERE session = ? AND id = ?`
@@ -128,19 +132,27 @@ const (
 
 // extend inserts records and folds events into the session's entry.
 func (w *writer) extend(st *state, drafts []tapedeck.Draft, events []tapedeck.Event, now time.Time) error {
+	if st.keyID != nil && st.key == nil {
+		return errEncrypted(filepath.Dir(w.store.file)) // the store was opened to verify it
+	}
 	insert := sqlEvent
-	if st.Kind != tapedeck.KindSession {
+	if st.Kind != tapedeck.KindSession || st.keyID != nil {
 		insert = sqlMessage
+	}
+	if st.Kind != tapedeck.KindSession {
 		if len(drafts) > 0 && now.After(st.Updated) {
 			st.Updated = now.UTC().Truncate(time.Millisecond)
 		}
 	}
 	for i := range drafts {
 		r := drafts[i].Record(st.Head + int64(i))
-		if err := w.conn.exec(insert, w.pos+1, st.Gen, r.Offset, r.Data); err != nil {
+		stored := st.stored(r)
+		sum := store.SumOf(st.Gen, stored, st.link)
+		if err := w.conn.exec(insert, w.pos+1, st.argument(), r.Offset, stored.Data, int64(sum)); err != nil {
 			return err
 		}
 		w.pos++
+		st.link = sum.Link()
 		st.records, st.pos = append(st.records, r), append(st.pos, w.pos)
 	}
 	for i := range events {
@@ -150,6 +162,14 @@ func (w *writer) extend(st *state, drafts []tapedeck.Draft, events []tapedeck.Ev
 	}
 	st.Head += int64(len(drafts))
 	return nil
+}
+
+// stored returns a record as the database has it. Readers near the head get r itself.
+func (st *state) stored(r tapedeck.Record) tapedeck.Record {
+	if st.key != nil {
+		r.Data = st.key.SealEvent(r.Offset, r.Data)
+	}
+	return r
 }
 
 // recall returns the newest append of a producer, nil if there is none.

@@ -104,6 +104,9 @@ func (t *creation) inherit(w *writer, st *state) error {
 	}
 	st.spans = slices.Clip(parent.upTo(at))
 	st.Head, st.ForkedAt = at, at
+	if st.link, err = w.linkBefore(parent, st.spans); err != nil {
+		return err
+	}
 	if err := w.begin(); err != nil {
 		return err
 	}
@@ -111,9 +114,9 @@ func (t *creation) inherit(w *writer, st *state) error {
 }
 
 const (
-	sqlCreate = `INSERT INTO sessions (gen, id, kind, created, status, closed, parent, fork_at, content_type, origin, ttl, expires, touched, deadline)
-	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
-	sqlCreateHead = `INSERT INTO heads (session, head, updated) VALUES (?, ?, ?)`
+	sqlCreate = `INSERT INTO sessions (gen, id, kind, created, status, closed, parent, fork_at, content_type, origin, ttl, expires, touched, deadline, activity, title_key, key)
+	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	sqlCreateHead = `INSERT INTO heads (session, head, updated, link) VALUES (?, ?, ?, ?)`
 	sqlInherit    = `INSERT INTO lineage (session, from_offset, to_offset, ancestor) VALUES (?, ?, ?, ?)`
 	sqlForks      = `UPDATE sessions SET forks = forks + ? WHERE gen = ?`
 )
@@ -121,6 +124,9 @@ const (
 // insert writes the rows of a new session.
 func (t *creation) insert(w *writer, st *state) error {
 	if err := w.begin(); err != nil {
+		return err
+	}
+	if err := w.newKey(st); err != nil {
 		return err
 	}
 	w.gen++
@@ -133,11 +139,12 @@ func (t *creation) insert(w *writer, st *state) error {
 		deadline, w.due = at, min(w.due, at)
 	}
 	err := w.conn.exec(sqlCreate, st.Gen, st.ID, string(st.Kind), st.Created.UnixMilli(), string(st.Status), flag(st.Closed),
-		st.Parent, st.ForkedAt, st.ContentType, st.Origin, int64(st.TTL), milliseconds(st.Expires), st.touched, deadline)
+		st.Parent, st.ForkedAt, st.ContentType, st.Origin, int64(st.TTL), milliseconds(st.Expires), st.touched, deadline,
+		store.PlaceOf(&st.Session, store.SortActivity).Number, st.titleKey(), optionalBytes(st.keyID))
 	if err != nil {
 		return err
 	}
-	if err := w.conn.exec(sqlCreateHead, st.Gen, st.Head, st.Updated.UnixMilli()); err != nil {
+	if err := w.conn.exec(sqlCreateHead, st.Gen, st.Head, st.Updated.UnixMilli(), int64(st.link)); err != nil {
 		return err
 	}
 	for _, s := range st.spans {

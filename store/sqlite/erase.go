@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"database/sql/driver"
+	"errors"
 	"slices"
 	"time"
 
@@ -104,8 +105,9 @@ func (t *erasing) append(w *writer, st *state) error {
 }
 
 const (
-	sqlReplace = `UPDATE events SET event = CAST(? AS TEXT) WHERE pos = ?`
-	sqlSharers = `SELECT DISTINCT s.id FROM lineage l JOIN sessions s ON s.gen = l.session
+	sqlReplace       = `UPDATE events SET event = CAST(? AS TEXT), sum = ? WHERE pos = ?`
+	sqlReplaceSealed = `UPDATE events SET event = ?, sum = ? WHERE pos = ?`
+	sqlSharers       = `SELECT DISTINCT s.id FROM lineage l JOIN sessions s ON s.gen = l.session
 	WHERE l.ancestor = ? AND l.from_offset < ? AND l.to_offset > ? AND s.deleted IS NULL ORDER BY s.gen`
 )
 
@@ -118,16 +120,27 @@ func (w *writer) blank(st *state, r tapedeck.OffsetRange) error {
 			return err
 		}
 		var found []tapedeck.Record
-		err = fetch(w.conn, st.Gen, pos, func(row []driver.Value) error {
-			data, _ := row[1].([]byte)
-			found = append(found, tapedeck.Record{Offset: integer(row[0]), Data: data})
+		var sums []driver.Value
+		err = fetchSound(w.conn, st.Gen, pos, func(row []driver.Value) error {
+			r := recordOf(row)
+			var err error
+			if r.Data, err = decrypted(st.key, row); err != nil {
+				return err
+			}
+			if r.Offset != from+int64(len(found)) {
+				return errMissingOffset
+			}
+			found, sums = append(found, r), append(sums, row[4])
 			return nil
 		})
+		if err == nil && len(found) != len(pos) {
+			err = errMissingOffset
+		}
 		switch {
+		case errors.Is(err, errSum), errors.Is(err, errSealed), errors.Is(err, errMissingOffset):
+			return w.store.damages.Note(w.store.options.Logger, &st.Session, from+int64(len(found)), err)
 		case err != nil:
 			return err
-		case len(found) != len(pos):
-			return errMissingOffset
 		}
 		for i, rec := range found {
 			b, err := store.EraseRecord(rec)
@@ -137,7 +150,14 @@ func (w *writer) blank(st *state, r tapedeck.OffsetRange) error {
 			if bytes.Equal(b.Data, rec.Data) {
 				continue
 			}
-			if err := w.conn.exec(sqlReplace, b.Data, pos[i]); err != nil {
+			b, replace := st.stored(b), sqlReplace
+			if st.key != nil {
+				replace = sqlReplaceSealed
+			}
+			if sum, ok := sums[i].(int64); ok { // an event without a sum gets none
+				sums[i] = int64(store.Sum(sum).SumErased(st.Gen, b))
+			}
+			if err := w.conn.exec(replace, b.Data, sums[i], pos[i]); err != nil {
 				return err
 			}
 		}

@@ -49,6 +49,11 @@ func isDiskFault(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.EIO)
 }
 
+// isFull reports whether a disk or a quota is used up.
+func isFull(err error) bool {
+	return code(err) == codes.SQLITE_FULL || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}
+
 // unwritten returns the error that a caller gets when a commit failed. The message
 // of the database is only for the operator's log.
 func unwritten(err error) error {

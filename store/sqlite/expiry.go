@@ -198,6 +198,9 @@ func (s *Store) reaper(ctx context.Context) {
 			if err := s.reap(ctx); err != nil && ctx.Err() == nil {
 				s.options.Logger.Warn("expired sessions could not be deleted", "error", err)
 			}
+			if err := s.reclaim(ctx); err != nil && ctx.Err() == nil {
+				s.options.Logger.Warn("the space of deleted sessions could not be given back to the disk", "error", err)
+			}
 		case <-ctx.Done():
 			return
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"path/filepath"
 	"runtime"
+	"strings"
 )
 
 // Dir returns the data folder.
@@ -66,4 +67,23 @@ func (x *Index) Vacuum() error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.conn.exec("VACUUM")
+}
+
+// BackupSizes sets the size of the parts of a backup and of the steps in which they are
+// copied, for a test.
+func BackupSizes(t interface{ Cleanup(func()) }, size, step int64) {
+	oldSize, oldStep := partSize, partStep
+	partSize, partStep = size, step
+	t.Cleanup(func() { partSize, partStep = oldSize, oldStep })
+}
+
+// KnownVersion returns the number of the newest schema.
+func KnownVersion() int64 { return knownVersion() }
+
+// ColumnsOf returns the columns that the schemas up to a version have.
+func ColumnsOf(version int64) (all []string) {
+	for _, columns := range columnsOf[:version+1] {
+		all = append(all, strings.Fields(columns)...)
+	}
+	return all
 }

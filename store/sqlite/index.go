@@ -4,9 +4,12 @@ import (
 	"context"
 	"database/sql/driver"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -17,9 +20,12 @@ import (
 // An Index keeps the searchable documents of a store, in a file of its own beside
 // the database. It is written at its own pace and without an fsync for every commit,
 // because it can be recreated from the log at any time.
+//
+// If sessions are encrypted, the index is in memory: it has what they say, as words.
 type Index struct {
 	store   *Store
-	file    string
+	file    string               // "" in memory
+	memory  string               // the name of the database in memory, which its connections share
 	readers atomic.Pointer[pool] // their connections also see the database; nil while the index is closed
 
 	mu     sync.Mutex // held while the index is written; guards the fields below
@@ -72,8 +78,13 @@ func (s *Store) OpenIndex() (*Index, error) {
 		return x, nil
 	}
 	x := &Index{store: s, file: filepath.Join(filepath.Dir(s.file), indexName)}
+	if s.keys != nil {
+		if err := x.keepInMemory(); err != nil {
+			return nil, err
+		}
+	}
 	err := errUnclean
-	if s.unclean == 0 {
+	if s.unclean == 0 || x.file == "" {
 		err = x.open()
 	}
 	if err != nil && !isDiskFault(err) {
@@ -87,18 +98,64 @@ func (s *Store) OpenIndex() (*Index, error) {
 	return x, nil
 }
 
+// memories numbers the indexes in memory, because each has a name of its own.
+var memories atomic.Int64
+
+// keepInMemory makes the index one in memory, and removes the file of an earlier one.
+func (x *Index) keepInMemory() error {
+	x.disconnect()
+	if err := x.removeFile(); err != nil {
+		return folderError(x.file, err)
+	}
+	x.file, x.memory = "", fmt.Sprintf("/tapedeck-search-%d", memories.Add(1))
+	return nil
+}
+
+// source returns the name of the index for the driver.
+func (x *Index) source(mode string, pragmas []string) string {
+	if x.file != "" {
+		return dataSource(x.file, mode, pragmas)
+	}
+	// Without temp_store, a VACUUM would write a copy to a temporary file.
+	return dataSource(x.memory, mode, append(slices.Clone(pragmas), "temp_store(2)")) + "&vfs=memdb"
+}
+
+// logSource returns the name of the database for a connection to the index. Beside one in
+// memory, SQLite would look for it in memory, too.
+func (x *Index) logSource() string {
+	source := dataSource(x.store.file, "ro", nil)
+	switch {
+	case x.file != "":
+		return source
+	case runtime.GOOS == "windows":
+		return source + "&vfs=win32"
+	}
+	return source + "&vfs=unix"
+}
+
 func (x *Index) recreate() error {
 	x.disconnect()
-	for _, suffix := range [...]string{"", "-wal", "-shm"} {
-		if err := os.Remove(x.file + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
+	if err := x.removeFile(); err != nil {
+		return err
 	}
 	err := x.open()
 	if err == nil {
 		x.store.unclean = 0
 	}
 	return err
+}
+
+// removeFile removes the index. One in memory ends with its last connection.
+func (x *Index) removeFile() error {
+	if x.file == "" {
+		return nil
+	}
+	for _, suffix := range [...]string{"", "-wal", "-shm"} {
+		if err := os.Remove(x.file + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
 }
 
 // connect opens the index if an earlier attempt failed. It requires mu.
@@ -127,14 +184,10 @@ func (x *Index) open() (err error) {
 			x.disconnect()
 		}
 	}()
-	f, err := os.OpenFile(x.file, os.O_CREATE|os.O_WRONLY, 0o600) // only its owner may read it
-	if err != nil {
+	if err := x.makeFile(); err != nil {
 		return err
 	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	if x.conn, err = dial(dataSource(x.file, "rw", indexPragmas)); err != nil {
+	if x.conn, err = dial(x.source("rw", indexPragmas)); err != nil {
 		return err
 	}
 	version, err := x.conn.number(`PRAGMA user_version`)
@@ -147,15 +200,27 @@ func (x *Index) open() (err error) {
 	if err != nil {
 		return err
 	}
-	readers, err := newPool(2, dataSource(x.file, "ro", readerPragmas))
+	readers, err := newPool(2, x.source("ro", readerPragmas))
 	if err != nil {
 		return err
 	}
 	x.readers.Store(readers)
 	readers.each(func(c *conn) {
-		err = errors.Join(err, c.exec(`ATTACH DATABASE ? AS log`, dataSource(x.store.file, "ro", nil)))
+		err = errors.Join(err, c.exec(`ATTACH DATABASE ? AS log`, x.logSource()))
 	})
 	return err
+}
+
+// makeFile creates the file, which only its owner may read.
+func (x *Index) makeFile() error {
+	if x.file == "" {
+		return nil
+	}
+	f, err := os.OpenFile(x.file, os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	return f.Close()
 }
 
 // build creates the tables. A file that already has tables has another version.

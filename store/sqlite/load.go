@@ -6,12 +6,18 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/store"
 )
 
 // sessionColumns are the columns that scanSession reads, in its order.
 const sessionColumns = `s.gen, s.id, s.kind, s.created, s.title, s.owner, s.agent, s.labels, s.status, s.runs,
 	s.closed, s.closed_by, s.parent, s.fork_at, s.forks, s.deleted, s.content_type, s.origin, s.ttl, s.expires,
-	s.touched, s.stream_seq, h.head, h.updated, s.resumable, s.last_jump, s.copy, s.inputs, s.waiting`
+	s.touched, s.stream_seq, h.head, h.updated, s.resumable, s.last_jump, s.copy, s.inputs, s.waiting,
+	s.active, s.totals_at, s.tokens, s.cost, s.duration, s.failures, s.totals, s.budget, s.spent, h.link,
+	s.key, s.sealed, s.sealed_totals`
+
+// keyColumn is the number of the column key in sessionColumns.
+const keyColumn = 39
 
 const (
 	sqlSession = `SELECT ` + sessionColumns + ` FROM sessions s JOIN heads h ON h.session = s.gen WHERE s.id = ?`
@@ -19,11 +25,11 @@ const (
 )
 
 // load reads a session from the database, nil if there is none.
-func load(c *conn, id string) (v *view, streamSeq string, err error) {
+func load(c *conn, keys keyring, id string) (v *view, streamSeq string, err error) {
 	err = c.query(func(row []driver.Value) error {
 		v = new(view)
 		streamSeq = text(row[21])
-		return scanSession(v, row)
+		return scanSession(v, keys, row)
 	}, sqlSession, id)
 	if err != nil || v == nil || v.ForkedAt == 0 {
 		return v, streamSeq, err
@@ -35,22 +41,26 @@ func load(c *conn, id string) (v *view, streamSeq string, err error) {
 	return v, streamSeq, err
 }
 
-func scanSession(v *view, row []driver.Value) error {
+func scanSession(v *view, keys keyring, row []driver.Value) error {
 	v.Session = tapedeck.Session{
 		Gen: integer(row[0]), ID: text(row[1]), Kind: tapedeck.SessionKind(text(row[2])), Created: moment(row[3]),
 		Title: text(row[4]), Owner: text(row[5]), Agent: text(row[6]), Status: tapedeck.Status(text(row[8])),
 		Closed: integer(row[10]) != 0, Parent: text(row[12]), ForkedAt: integer(row[13]),
 		ContentType: text(row[16]), Origin: text(row[17]), TTL: time.Duration(integer(row[18])), Expires: moment(row[19]),
-		Head: integer(row[22]), Updated: moment(row[23]), LastJump: integer(row[25]), Copy: integer(row[26]) != 0,
+		Head: integer(row[22]), Updated: moment(row[23]), LastJump: integer(row[25]), Copy: integer(row[26]) != 0, Active: moment(row[29]),
+		Totals: tapedeck.Totals{At: integer(row[30]), Tokens: integer(row[31]), CostMicros: integer(row[32]), RecordingMS: integer(row[33]), Failures: integer(row[34])},
 	}
-	v.forks, v.gone, v.touched = integer(row[14]), row[15] != nil, integer(row[20])
+	v.forks, v.gone, v.touched, v.link = integer(row[14]), row[15] != nil, integer(row[20]), store.Link(integer(row[38]))
 	if row[24] != nil {
 		v.Resumable = new(integer(row[24]) != 0)
+	}
+	if row[35] != nil {
+		v.Totals.Row = []byte(text(row[35]))
 	}
 	for _, m := range [...]struct {
 		column driver.Value
 		into   any
-	}{{row[7], &v.Labels}, {row[9], &v.Runs}, {row[11], &v.ClosedBy}, {row[27], &v.Inputs}, {row[28], &v.Waiting}} {
+	}{{row[7], &v.Labels}, {row[9], &v.Runs}, {row[11], &v.ClosedBy}, {row[27], &v.Inputs}, {row[28], &v.Waiting}, {row[36], &v.Budget}, {row[37], &v.Spent}} {
 		if m.column == nil {
 			continue
 		}
@@ -58,7 +68,7 @@ func scanSession(v *view, row []driver.Value) error {
 			return tapedeck.Errorf(tapedeck.Internal, "the entry of session %q cannot be read", v.ID).WithHint(verifyHint).Because(err)
 		}
 	}
-	return nil
+	return keys.open(v, column(row[keyColumn]), column(row[keyColumn+1]), column(row[keyColumn+2]))
 }
 
 // moment returns the time in a column, the zero time for null.

@@ -82,7 +82,10 @@ func (s *Store) checkPlaceBy(check func(*place) error) error {
 // refusal returns the error that a caller gets when a commit failed.
 func (s *Store) refusal(err error) error {
 	lost := s.lost.Load()
+	var known *tapedeck.Error
 	switch {
+	case errors.As(err, &known) && known.Kind == tapedeck.Internal:
+		return known // what it would change is damaged
 	case lost == nil:
 		return unwritten(err)
 	case errors.Is(err, errUncertain): // it may be in the folder, wherever that is now

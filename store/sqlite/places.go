@@ -154,7 +154,7 @@ func encodePlaces(pos []int64) string {
 }
 
 const (
-	eventColumns   = `SELECT offset, CAST(event AS BLOB), pos, typeof(event) FROM `
+	eventColumns   = `SELECT offset, CAST(event AS BLOB), pos, typeof(event), sum FROM `
 	sqlStretch     = eventColumns + `events WHERE pos >= ? AND pos <= ? AND session = ? ORDER BY pos`
 	sqlStretchBack = eventColumns + `events WHERE pos <= ? AND pos >= ? AND session = ? ORDER BY pos DESC`
 	sqlScattered   = eventColumns + `json_each(?) CROSS JOIN events ON pos = value AND session = ?`
@@ -162,7 +162,8 @@ const (
 
 // fetch calls row with the events of gen at the given positions, in their order,
 // which must be ascending or descending. It skips positions without an event. The
-// columns are the offset, the event, its position and the type of its column.
+// columns are the offset, the event, its position, the type of its column and its sum,
+// which nobody has compared; see [fetchSound].
 func fetch(c *conn, gen int64, pos []int64, row func([]driver.Value) error) error {
 	isNone := func(pos int64) bool { return pos == 0 }
 	if slices.ContainsFunc(pos, isNone) {

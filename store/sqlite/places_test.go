@@ -246,8 +246,8 @@ func TestAheadOfMemory(t *testing.T) {
 	// The state between a commit and its publication:
 	tamper(t, filepath.Join(dir, "tapedeck.db"),
 		`INSERT INTO sessions (id, kind, created, status, touched) VALUES ('c', 'session', 0, 'idle', 0)`,
-		`INSERT INTO heads SELECT gen, 1, 0 FROM sessions WHERE id = 'c'`,
-		`INSERT INTO events SELECT 2, gen, 0, '{"offset":0}' FROM sessions WHERE id = 'c'`)
+		`INSERT INTO heads SELECT gen, 1, 0, 0 FROM sessions WHERE id = 'c'`,
+		`INSERT INTO events SELECT 2, gen, 0, '{"offset":0}', NULL FROM sessions WHERE id = 'c'`)
 	p, err := s.Read(t.Context(), "c", tapedeck.Range{})
 	if err != nil || len(p.Records) != 1 {
 		t.Errorf("%d records and %v", len(p.Records), err)

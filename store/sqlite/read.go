@@ -3,10 +3,10 @@ package sqlite
 import (
 	"context"
 	"database/sql/driver"
-	"errors"
 	"slices"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/sessionkeys"
 )
 
 // Head implements [tapedeck.Log].
@@ -60,7 +60,7 @@ func (s *Store) view(ctx context.Context, id string) (*view, error) {
 	}
 	var v *view
 	err := s.readers.use(ctx, func(c *conn) (err error) {
-		v, _, err = load(c, id)
+		v, _, err = load(c, s.keyring(), id)
 		return err
 	})
 	// The writer may have taken the session into memory meanwhile. Then v may have a
@@ -86,28 +86,12 @@ func (s *Store) Read(ctx context.Context, session string, r tapedeck.Range) (tap
 	}
 	p := &pager{Range: r.WithDefaults(), ctx: ctx, next: r.From}
 	if err := p.read(s, v); err != nil {
-		return tapedeck.Page{}, s.explain(ctx, v, err)
+		if err = s.explain(ctx, v, p.offset(), err); len(p.records) == 0 || tapedeck.KindOf(err) != tapedeck.Internal {
+			return tapedeck.Page{}, err
+		}
+		// What precedes a damaged event can be read. The next page begins with the error.
 	}
 	return tapedeck.Page{Records: p.records, Next: p.next, Head: v.Head, Closed: v.Closed, Gen: v.Gen}, nil
-}
-
-// errMissingOffset means that an offset is missing.
-var errMissingOffset = errors.New("an offset is missing")
-
-// explain returns the reason for a missing offset: the session was deleted meanwhile, or
-// the database is damaged.
-func (s *Store) explain(ctx context.Context, v *view, err error) error {
-	if !errors.Is(err, errMissingOffset) {
-		return err
-	}
-	now, lookErr := s.lookup(ctx, v.ID)
-	switch {
-	case lookErr != nil:
-		return lookErr
-	case now.Gen != v.Gen:
-		return errNotFound(v.ID)
-	}
-	return tapedeck.Errorf(tapedeck.Internal, "session %q has a hole in its offsets", v.ID).WithHint(verifyHint).Because(err)
 }
 
 // A pager collects the records of one page.
@@ -118,6 +102,7 @@ type pager struct {
 	next    int64 // the offset of the next record; in reverse, the offset of the last one
 	size    int
 	full    bool
+	key     *sessionkeys.Key // of the session that holds the records of the current span
 }
 
 // read reads the spans that the page needs one by one. A join over lineage in SQL
@@ -148,7 +133,7 @@ func (p *pager) read(s *Store, v *view) error {
 			if span.from = max(span.from, from); span.from >= span.to || p.full {
 				continue
 			}
-			if err := p.readSpan(s, c, span); err != nil {
+			if err := p.readSpan(s, c, v, span); err != nil {
 				return err
 			}
 		}
@@ -157,7 +142,10 @@ func (p *pager) read(s *Store, v *view) error {
 }
 
 // readSpan reads a span in parts of at most window events.
-func (p *pager) readSpan(s *Store, c *conn, span span) error {
+func (p *pager) readSpan(s *Store, c *conn, v *view, span span) (err error) {
+	if p.key, err = s.keyOf(c, v, span.gen); err != nil {
+		return err
+	}
 	for part := span; span.from < span.to && !p.full; {
 		if p.Reverse {
 			part.from, part.to = max(span.from, span.to-window), span.to
@@ -188,7 +176,7 @@ func (p *pager) readPart(s *Store, c *conn, part span) error {
 		end = part.from
 		slices.Reverse(pos)
 	}
-	if err := fetch(c, part.gen, pos, p.row); err != nil {
+	if err := fetchSound(c, part.gen, pos, p.row); err != nil {
 		return err
 	}
 	if !p.full && p.next != end {
@@ -197,17 +185,25 @@ func (p *pager) readPart(s *Store, c *conn, part span) error {
 	return nil
 }
 
+// offset returns the offset of the next record.
+func (p *pager) offset() int64 {
+	if p.Reverse {
+		return p.next - 1
+	}
+	return p.next
+}
+
 // row adds a record, unless the page is full.
 func (p *pager) row(row []driver.Value) error {
-	data, _ := row[1].([]byte)
+	data, err := decrypted(p.key, row)
+	if err != nil {
+		return err
+	}
 	if p.size += len(data); p.size > p.MaxBytes && len(p.records) > 0 {
 		p.full = true
 		return errStop
 	}
-	offset := p.next
-	if p.Reverse {
-		offset--
-	}
+	offset := p.offset()
 	if integer(row[0]) != offset {
 		return errMissingOffset
 	}

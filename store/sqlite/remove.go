@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"slices"
+
+	"github.com/tapedeck/tapedeck"
 )
 
 // Delete implements [tapedeck.Catalogue].
@@ -30,7 +32,7 @@ func (id deletion) do(w *writer) error {
 func (w *writer) find(id string) (*state, error) {
 	st := w.cache.get(id)
 	if st == nil {
-		v, streamSeq, err := load(w.conn, id)
+		v, streamSeq, err := load(w.conn, w.store.keyring(), id)
 		if err != nil || v == nil {
 			return nil, err
 		}
@@ -80,8 +82,8 @@ const (
 	sqlDeleteSession  = `DELETE FROM sessions WHERE gen = ?`
 	sqlDeleteHead     = `DELETE FROM heads WHERE session = ?`
 	sqlDeleteLineage  = `DELETE FROM lineage WHERE session = ?`
-	sqlPurge          = `INSERT INTO purges (session) VALUES (?)`
-	sqlPurges         = `SELECT session FROM purges`
+	sqlPurge          = `INSERT INTO purges (session, key) VALUES (?, ?)`
+	sqlPurges         = `SELECT session, key FROM purges`
 	sqlPurged         = `DELETE FROM purges WHERE session = ?`
 	sqlPurgeEvents    = `DELETE FROM events WHERE session = ?1 AND pos IN (SELECT value FROM json_each((SELECT pos FROM places WHERE session = ?1 ORDER BY first LIMIT 1)))`
 	sqlPurgePlaces    = `DELETE FROM places WHERE rowid = (SELECT rowid FROM places WHERE session = ? ORDER BY first LIMIT 1)`
@@ -98,6 +100,7 @@ func (w *writer) remove(st *state) error {
 	}
 	if !st.gone {
 		st.gone, st.notify = true, true
+		st.Totals = tapedeck.Totals{} // they have words of its messages
 		st.producers, st.records = nil, nil
 		w.mark(st)
 		for _, statement := range [...]string{sqlDropAcksOfSession, sqlDropPushConfigs} {
@@ -136,10 +139,17 @@ func (w *writer) deleteRows(st *state) error {
 	w.mark(st)
 	st.removed = true
 	w.cache.drop(st)
-	for _, statement := range [...]string{sqlDeleteSession, sqlDeleteHead, sqlDeleteLineage, sqlPurge} {
+	for _, statement := range [...]string{sqlDeleteSession, sqlDeleteHead, sqlDeleteLineage} {
 		if err := w.conn.exec(statement, st.Gen); err != nil {
 			return err
 		}
+	}
+	key := st.ownKey()
+	if err := w.conn.exec(sqlPurge, st.Gen, key); err != nil {
+		return err
+	}
+	if key != nil {
+		w.dying = append(w.dying, st.keyID)
 	}
 	w.purges = append(w.purges, st.Gen)
 	return nil
@@ -154,9 +164,10 @@ const (
 
 // A purge removes the events of deleted sessions in small steps.
 type purge struct {
-	gens   []int64 // the sessions that have rows left
-	failed bool    // the newest step failed; a successful commit clears it
-	groups int     // number of groups since the last step
+	gens   []int64  // the sessions that have rows left
+	keys   [][]byte // their keys, which are erased first
+	failed bool     // the newest step failed; a successful commit clears it
+	groups int      // number of groups since the last step
 }
 
 // after is called after every group.
@@ -175,6 +186,10 @@ func (p *purge) step(w *writer) bool {
 		return false
 	}
 	p.groups = 0
+	if !w.eraseKeys() {
+		p.failed = true
+		return false
+	}
 	t := &purging{gen: p.gens[0]}
 	switch err := w.write([]*request{{Task: t}}); {
 	case err != nil:

@@ -11,12 +11,15 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/sessionkeys"
 	"github.com/tapedeck/tapedeck/store"
 )
 
@@ -35,6 +38,18 @@ type Options struct {
 	CheckBelow   int64 // a database file with fewer bytes is checked when it is opened; 0 for 256 MiB, negative for no check
 	Lock         *Lock // the lock of the folder if the caller holds it; the store releases it, also if Open fails
 	AllowNetwork bool  // open a folder on a network file system too, where locks are not reliable
+
+	// Key is the master key, of 32 bytes. With it, new sessions are encrypted, each with a
+	// key of its own in the file session-keys. A folder with such a file needs it.
+	Key []byte
+
+	// WithoutKeys opens a folder with encrypted sessions without the master key, for Verify
+	// only: no event of them can be read.
+	WithoutKeys bool
+
+	// Measure, if not nil, is called after each group of requests. It must be quick,
+	// because the writer waits for it.
+	Measure func(store.Group)
 
 	// Commit, if not nil, is called instead of each commit, with the commit as its
 	// argument. Tests use it to make commits fail.
@@ -69,6 +84,8 @@ type Store struct {
 	options Options
 	file    string
 	lock    *Lock
+	keys    *sessionkeys.File // nil: sessions are not encrypted
+	erased  []string          // see findErased
 	readers *pool
 	pauses  pauses // of the readers, of the readers of the search index, and of checkpoints
 
@@ -77,6 +94,7 @@ type Store struct {
 	observers   store.Observers
 	deadlines   *deadlines
 	trails      *trails
+	damages     store.Damages
 	index       sync.Map // *state by id: the sessions with recent writes
 
 	search atomic.Pointer[Index] // nil until OpenIndex
@@ -84,6 +102,9 @@ type Store struct {
 	place *place                // nil until the store is open
 	lost  atomic.Pointer[error] // why the folder is lost; nil while it is not
 	tried atomic.Bool           // see Writable
+
+	noHoles bool     // the file system cannot give back the space of free pages; the reaper has it
+	rawFile *os.File // the database file, see raw; the writer has it, nil before it needs it
 
 	cleaning     sync.Mutex // held while the files are being cleaned
 	remains      remains
@@ -111,6 +132,9 @@ func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 	go s.writer.run()
 	s.running, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	go s.reaper(s.running)
+	if err := s.removeErased(); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
 	s.resumeCleaning(ctx)
 	return s, nil
 }
@@ -123,6 +147,9 @@ func (s *Store) open(ctx context.Context, dir string) (err error) {
 		if s.lock, err = takeLock(dir); err != nil {
 			return err
 		}
+	}
+	if s.keys, err = openKeys(s.file, s.options.Key, s.options.WithoutKeys); err != nil {
+		return err
 	}
 	if err := inspect(s.file, s.options.CheckBelow); err != nil {
 		return err
@@ -190,6 +217,12 @@ func (s *Store) disconnect() {
 		if err := s.writer.conn.close(); err != nil {
 			s.options.Logger.Warn("the database could not be closed cleanly", "error", err)
 		}
+	}
+	if s.keys != nil {
+		_ = s.keys.Close() // what it has written is on the disk
+	}
+	if s.rawFile != nil { // after the connections, because this ends their locks
+		_ = s.rawFile.Close()
 	}
 }
 

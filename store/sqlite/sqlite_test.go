@@ -21,6 +21,9 @@ func open(t testing.TB, dir string, o sqlite.Options) *sqlite.Store {
 }
 
 func TestStore(t *testing.T) {
+	if testing.Short() {
+		storetest.Quick(t, 10)
+	}
 	storetest.Run(t, suite(sqlite.Options{}, 8192))
 }
 
@@ -31,6 +34,7 @@ func TestStoreWithoutMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes as long as TestStore, and nearly all of it is the same")
 	}
+	storetest.Quick(t, 10)
 	storetest.Run(t, suite(sqlite.Options{HotSessions: 1, Readers: 1}, 3))
 }
 
@@ -44,6 +48,10 @@ func TestPushConfigs(t *testing.T) {
 
 func TestWorkflows(t *testing.T) {
 	storetest.RunWorkflows(t, suite(sqlite.Options{}, 8192), func(s tapedeck.Store) storetest.Workflows { return s.(*sqlite.Store).Workflows() })
+}
+
+func TestSpending(t *testing.T) {
+	storetest.RunSpending(t, suite(sqlite.Options{}, 8192), func(s tapedeck.Store) storetest.Spending { return s.(*sqlite.Store).Spending() })
 }
 
 func suite(o sqlite.Options, fresh int) func(testing.TB) storetest.Store {

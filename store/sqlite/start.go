@@ -28,6 +28,12 @@ func (w *writer) start() (err error) {
 	if err := w.connect(); err != nil {
 		return unsound(w.store.file, err)
 	}
+	if err := checkMark(w.conn, w.store.file); err != nil {
+		return err
+	}
+	if err := w.store.checkKeys(w.conn); err != nil {
+		return err
+	}
 	switch err := w.markInUse(); {
 	case err != nil && !isDiskFault(err):
 		return unsound(w.store.file, err)
@@ -51,6 +57,9 @@ func (w *writer) start() (err error) {
 	w.store.deadlines.due.Store(due)
 	err = w.conn.query(func(row []driver.Value) error {
 		w.purge.gens = append(w.purge.gens, integer(row[0]))
+		if key := column(row[1]); key != nil {
+			w.purge.keys = append(w.purge.keys, key)
+		}
 		return nil
 	}, sqlPurges)
 	if err != nil {

@@ -2,22 +2,28 @@ package sqlite
 
 import (
 	"container/list"
+	"database/sql/driver"
 	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/sessionkeys"
 	"github.com/tapedeck/tapedeck/store"
 )
 
 // A view is a session as of one commit. Views are shared and never change.
 type view struct {
 	tapedeck.Session
-	spans   []span // the records that it inherits, oldest first
-	forks   int64  // number of its forks that exist
-	gone    bool   // it was deleted, and exists only for its forks
-	touched int64  // when its TTL began to run, in milliseconds, as the database has it; see deadlines
+	spans   []span     // the records that it inherits, oldest first
+	forks   int64      // number of its forks that exist
+	gone    bool       // it was deleted, and exists only for its forks
+	touched int64      // when its TTL began to run, in milliseconds, as the database has it; see deadlines
+	link    store.Link // what the next record is chained to
+
+	keyID []byte           // of the key with which it is encrypted; nil: it is not
+	key   *sessionkeys.Key // nil also if the store was opened without keys
 }
 
 // A span is a range of records that the session gen holds itself.
@@ -76,6 +82,16 @@ type state struct {
 	pos     []int64           // their positions
 
 	recent *list.Element
+	arg    driver.Value // see argument
+}
+
+// argument returns the gen as an argument of a statement. Each append needs it twice, and
+// each conversion would allocate.
+func (st *state) argument() driver.Value {
+	if gen, _ := st.arg.(int64); gen != st.Gen {
+		st.arg = st.Gen
+	}
+	return st.arg
 }
 
 // maxProducers limits the producers of one session that are kept in memory.
@@ -94,7 +110,8 @@ func sameEntry(a, b *view) bool {
 		a.Closed == b.Closed && slices.Equal(a.Runs, b.Runs) && (a.Runs == nil) == (b.Runs == nil) &&
 		slices.Equal(a.Inputs, b.Inputs) && slices.Equal(a.Waiting, b.Waiting) &&
 		maps.Equal(a.Labels, b.Labels) && (a.Labels == nil) == (b.Labels == nil) &&
-		a.LastJump == b.LastJump && a.Copy == b.Copy && sameFlag(a.Resumable, b.Resumable)
+		a.Active.Equal(b.Active) && a.LastJump == b.LastJump && a.Copy == b.Copy && sameFlag(a.Resumable, b.Resumable) &&
+		a.Budget == b.Budget && a.Spent == b.Spent // a change replaces what they point to
 }
 
 func sameFlag(a, b *bool) bool { return a == b || a != nil && b != nil && *a == *b }

@@ -7,23 +7,11 @@ import (
 	"fmt"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/store"
 )
 
-// A Report is the result of [Store.Verify].
-type Report struct {
-	Sessions int64    // number of sessions, without streams
-	Streams  int64    // number of streams
-	Events   int64    // number of records; a record that forks share counts once
-	Bytes    int64    // size of these records
-	Problems []string // one sentence each; empty if the data is sound
-	More     int64    // number of problems beyond those in Problems
-}
-
-// maxProblems limits the problems that are reported one by one.
-const maxProblems = 100
-
 // Verify reads all data and reports problems. It checks the database file itself,
-// the offsets of every session, the records that forks inherit, that every event
+// the checksums and offsets of every session, the records that forks inherit, that every event
 // can be read and has the right offset, and that the catalogue agrees with the
 // events. It changes nothing, and sees the store as of the call. While it runs, the
 // write-ahead log cannot be truncated, so it grows.
@@ -31,60 +19,67 @@ const maxProblems = 100
 // Verify calls progress, if not nil, now and then with the number of records read
 // and the number of all records. An error means that Verify could not finish, not
 // that there are problems.
-func (s *Store) Verify(ctx context.Context, progress func(done, total int64)) (Report, error) {
+func (s *Store) Verify(ctx context.Context, progress func(done, total int64)) (store.Report, error) {
 	if s.closed.Load() {
-		return Report{}, errClosed()
+		return store.Report{}, errClosed()
 	}
 	c, err := dial(dataSource(s.file, "ro", readerPragmas))
 	if err != nil {
-		return Report{}, unsound(s.file, err)
+		return store.Report{}, unsound(s.file, err)
 	}
 	defer func() { _ = c.close() }()
+	return verify(ctx, c, s.keyring(), progress)
+}
+
+// verify does what [Store.Verify] does, on a connection that is not used for anything else.
+func verify(ctx context.Context, c *conn, keys keyring, progress func(done, total int64)) (store.Report, error) {
 	c.ctx = ctx
-	v := &verifier{conn: c, progress: progress}
+	v := &verifier{conn: c, keys: keys, progress: progress}
 	if v.progress == nil {
 		v.progress = func(int64, int64) {}
 	}
-	err = v.run()
+	err := v.survive("the database", v.run())
 	if ctx.Err() != nil {
 		err = ctx.Err()
-	}
-	var broken *dbError
-	if errors.As(err, &broken) && environmental(err) { // that the rest cannot be read is a finding, not a failure
-		v.problem("the database cannot be read: %v", err)
-		err = nil
 	}
 	return v.Report, err
 }
 
 type verifier struct {
-	Report
+	store.Report
 	conn     *conn
+	keys     keyring
 	progress func(done, total int64)
 	total    int64
 	trails   *trails
+	blind    bool // something could not be read
 }
 
-func (v *verifier) problem(format string, args ...any) {
-	if len(v.Problems) == maxProblems {
-		v.More++
-		return
+// survive makes a problem of an error that says that something cannot be read: this is a
+// finding, not a failure, and the rest is to be checked all the same.
+func (v *verifier) survive(what string, err error) error {
+	if v.conn.ctx.Err() != nil || !isUnreadable(err) {
+		return err
 	}
-	v.Problems = append(v.Problems, fmt.Sprintf(format, args...))
+	v.blind = true
+	v.Problem("%s cannot be read: %v", what, err)
+	return nil
 }
 
 func (v *verifier) run() (err error) {
 	if err := v.conn.exec("BEGIN"); err != nil { // everything below sees one state of the data
 		return err
 	}
-	if v.total, err = v.conn.number(`SELECT count(*) FROM events`); err != nil {
+	v.total, err = v.conn.number(`SELECT count(*) FROM events`)
+	if err = v.survive("the table of the events", err); err != nil {
 		return err
 	}
-	if v.trails, err = findTrails(v.conn); err != nil {
+	v.trails, err = findTrails(v.conn)
+	if err = v.survive("the newest events", err); err != nil {
 		return err
 	}
 	v.progress(0, v.total)
-	if err := v.checkFile(); err != nil {
+	if err := v.survive("the database file", v.checkFile()); err != nil {
 		return err
 	}
 	ids, err := v.sessions()
@@ -92,7 +87,7 @@ func (v *verifier) run() (err error) {
 		return err
 	}
 	for _, id := range ids {
-		if err := v.checkSession(id); err != nil {
+		if err := v.survive(fmt.Sprintf("session %q", id), v.checkSession(id)); err != nil {
 			return err
 		}
 	}
@@ -104,7 +99,7 @@ func (v *verifier) run() (err error) {
 func (v *verifier) checkFile() error {
 	return v.conn.query(func(row []driver.Value) error {
 		if found := text(row[0]); found != "ok" {
-			v.problem("the database file is damaged: %s", found)
+			v.Problem("the database file is damaged: %s", found)
 		}
 		return nil
 	}, `PRAGMA integrity_check(100)`)
@@ -112,24 +107,26 @@ func (v *verifier) checkFile() error {
 
 func (v *verifier) sessions() ([]string, error) {
 	var ids []string
-	err := v.conn.query(func(row []driver.Value) error {
-		ids = append(ids, text(row[0]))
-		return nil
-	}, `SELECT id FROM sessions ORDER BY gen`)
+	w := &walk{conn: v.conn, statement: `SELECT gen, id FROM sessions WHERE gen > ? ORDER BY gen`}
+	err := w.run(func(row []driver.Value) { ids = append(ids, text(row[1])) })
+	for range w.gaps {
+		v.blind = true
+		v.Problem("some sessions cannot be read: a page of their table is damaged")
+	}
 	return ids, err
 }
 
 func (v *verifier) checkSession(id string) error {
-	s, _, err := load(v.conn, id)
+	s, _, err := load(v.conn, v.keys, id)
 	var broken *dbError
 	switch {
 	case errors.As(err, &broken):
 		return err
 	case err != nil:
-		v.problem("session %q: %v", id, err)
+		v.Problem("session %q: %v", id, err)
 		return nil
 	case s == nil:
-		v.problem("session %q has no head", id)
+		v.Problem("session %q has no head", id)
 		return nil
 	}
 	switch s.Kind {
@@ -150,7 +147,7 @@ func (v *verifier) checkLineage(s *view) error {
 	at := int64(0)
 	for _, span := range s.spans {
 		if span.from != at || span.to <= span.from {
-			v.problem("session %q inherits offsets %d to %d, but the next inherited offset must be %d", s.ID, span.from, span.to, at)
+			v.Problem("session %q inherits offsets %d to %d, but the next inherited offset must be %d", s.ID, span.from, span.to, at)
 		}
 		at = span.to
 		held, err := v.conn.number(`SELECT count(*) FROM sessions s JOIN heads h ON h.session = s.gen
@@ -159,28 +156,28 @@ func (v *verifier) checkLineage(s *view) error {
 			return err
 		}
 		if held == 0 {
-			v.problem("session %q inherits offsets %d to %d of a session that does not have them", s.ID, span.from, span.to)
+			v.Problem("session %q inherits offsets %d to %d of a session that does not have them", s.ID, span.from, span.to)
 		}
 	}
 	if at != s.ForkedAt {
-		v.problem("session %q was forked at offset %d, but inherits the events below offset %d", s.ID, s.ForkedAt, at)
+		v.Problem("session %q was forked at offset %d, but inherits the events below offset %d", s.ID, s.ForkedAt, at)
 	}
 	forks, err := v.conn.number(`SELECT count(*) FROM sessions WHERE parent = ?`, s.ID)
 	if err != nil {
 		return err
 	}
 	if forks != s.forks {
-		v.problem("session %q has %d forks, but its stored count is %d", s.ID, forks, s.forks)
+		v.Problem("session %q has %d forks, but its stored count is %d", s.ID, forks, s.forks)
 	}
 	if s.gone && forks == 0 {
-		v.problem("session %q was deleted and no fork needs it, but it is still stored", s.ID)
+		v.Problem("session %q was deleted and no fork needs it, but it is still stored", s.ID)
 	}
 	if s.Parent == "" {
 		return nil
 	}
 	parents, err := v.conn.number(`SELECT count(*) FROM sessions WHERE id = ?`, s.Parent)
 	if err == nil && parents == 0 {
-		v.problem("session %q was forked from %q, which is not stored", s.ID, s.Parent)
+		v.Problem("session %q was forked from %q, which is not stored", s.ID, s.Parent)
 	}
 	return err
 }
@@ -191,8 +188,8 @@ func (v *verifier) checkRest() error {
 	if err != nil {
 		return err
 	}
-	if n := v.total - purged - v.Events; n != 0 {
-		v.problem("%d events belong to no session", n)
+	if n := v.total - purged - v.Events; n != 0 && !v.blind {
+		v.Problem("%d events belong to no session", n)
 	}
 	for _, table := range [...]string{"heads", "lineage", "places"} {
 		n, err := v.conn.number(`SELECT count(*) FROM ` + table + ` WHERE session NOT IN (SELECT gen FROM sessions UNION ALL SELECT session FROM purges)`)
@@ -200,8 +197,19 @@ func (v *verifier) checkRest() error {
 			return err
 		}
 		if n != 0 {
-			v.problem("%d rows of the table %s belong to no session", n, table)
+			v.Problem("%d rows of the table %s belong to no session", n, table)
 		}
 	}
-	return nil
+	return v.survive("the stored workflows", v.checkDiagrams())
+}
+
+func (v *verifier) checkDiagrams() error {
+	return v.conn.query(func(row []driver.Value) error {
+		w := workflowOf(row)
+		diagram, _ := row[5].([]byte)
+		if err := w.Check(diagram); err != nil {
+			v.Problem("%v", err)
+		}
+		return nil
+	}, `SELECT `+workflowColumns+`, diagram FROM workflows ORDER BY name, number`)
 }

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"database/sql/driver"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
@@ -13,6 +14,7 @@ import (
 type recordCheck struct {
 	*verifier
 	session *view
+	chain   store.Chain
 	next    int64
 	from    int64   // first offset of the current part
 	pos     []int64 // positions of the events of the part
@@ -28,19 +30,20 @@ const progressEvery = 10_000
 func (v *verifier) checkRecords(s *view) error {
 	c := &recordCheck{verifier: v, session: s, next: s.ForkedAt}
 	c.fold.Session = tapedeck.Session{Created: s.Created, Updated: s.Created, Status: tapedeck.StatusIdle}
-	for c.from = s.ForkedAt; c.from < s.Head; c.from += window {
-		err := c.part()
-		var broken *dbError
-		switch {
-		case errors.As(err, &broken):
-			return err
+	c.startChain()
+	for c.from = s.ForkedAt; c.from < s.Head; {
+		switch stop, err := c.part(min(s.Head, c.from+window)); {
 		case err != nil:
-			v.problem("session %q: %v", s.ID, err)
+			return err
+		case stop:
 			return nil
 		}
 	}
 	if c.next != s.Head && !c.bad {
-		v.problem("session %q has its head at %d and its records end at %d", s.ID, s.Head, c.next)
+		v.Problem("session %q has its head at %d and its records end at %d", s.ID, s.Head, c.next)
+	}
+	if problem := c.chain.End(s.link); problem != "" && c.next == s.Head && !c.bad {
+		v.Problem("session %q: %s", s.ID, problem)
 	}
 	if s.Kind == tapedeck.KindSession && !c.bad && !c.unread {
 		c.compare()
@@ -48,47 +51,133 @@ func (v *verifier) checkRecords(s *view) error {
 	return nil
 }
 
-// part reads some records.
-func (c *recordCheck) part() (err error) {
-	if c.pos, err = c.trails.locate(c.conn, c.session.Gen, c.from, min(c.session.Head, c.from+window)); err != nil {
-		return err
+// startChain finds what the first record is chained to.
+func (c *recordCheck) startChain() {
+	c.chain = store.Chain{Gen: c.session.Gen}
+	if len(c.session.spans) == 0 {
+		return
 	}
-	return fetch(c.conn, c.session.Gen, c.pos, c.row)
+	last := c.session.spans[len(c.session.spans)-1]
+	c.chain.Break() // until it is found
+	pos, err := c.trails.locate(c.conn, last.gen, last.to-1, last.to)
+	if err != nil {
+		return // the check of the ancestor reports it
+	}
+	_ = fetch(c.conn, last.gen, pos, func(row []driver.Value) error {
+		c.chain.Begin(store.Sum(integer(row[4])).Link())
+		return nil
+	})
+}
+
+// part reads the records up to an offset. After one that cannot be read it continues with
+// the next one. It reports whether the rest of the session makes no sense.
+func (c *recordCheck) part(end int64) (stop bool, err error) {
+	if c.pos, err = c.trails.locate(c.conn, c.session.Gen, c.from, end); isUnreadable(err) {
+		c.skip(end, err)
+		return false, nil
+	}
+	if err == nil {
+		err = fetch(c.conn, c.session.Gen, c.pos, c.row)
+	}
+	var broken *dbError
+	switch {
+	case err == nil:
+		c.from = end
+	case isUnreadable(err):
+		c.skip(max(c.next, c.from)+1, err)
+	case errors.As(err, &broken):
+		return true, err
+	default:
+		c.Problem("session %q: %v", c.session.ID, err)
+		return true, nil
+	}
+	return false, nil
+}
+
+// skip reports that what is between next and an offset cannot be read.
+func (c *recordCheck) skip(to int64, err error) {
+	if from := max(c.next, c.from); to-from > 1 {
+		c.Problem("session %q: the events at the offsets %d to %d cannot be read: %v", c.session.ID, from, to-1, err)
+	} else {
+		c.Problem("session %q: the event at offset %d cannot be read: %v", c.session.ID, from, err)
+	}
+	c.from, c.next = to, to
+	c.unread, c.blind = true, true
+	c.chain.Break()
 }
 
 func (c *recordCheck) row(row []driver.Value) error {
-	offset, data := integer(row[0]), []byte(nil)
-	data, _ = row[1].([]byte)
-	c.Bytes += int64(len(data))
+	r := recordOf(row)
+	c.Bytes += int64(len(r.Data))
 	if c.Events++; c.Events%progressEvery == 0 {
 		c.progress(c.Events, c.total)
 	}
-	if offset != c.next && !c.bad {
+	if r.Offset != c.next {
+		if !c.bad {
+			c.bad = true
+			c.Problem("session %q has offset %d where %d belongs", c.session.ID, r.Offset, c.next)
+		}
+		c.chain.Break()
+	}
+	c.next = r.Offset + 1
+	if i := r.Offset - c.from; !c.bad && (i < 0 || i >= int64(len(c.pos)) || c.pos[i] != integer(row[2])) {
 		c.bad = true
-		c.problem("session %q has offset %d where %d belongs", c.session.ID, offset, c.next)
+		c.Problem("session %q has the event at offset %d at another position than the table places says", c.session.ID, r.Offset)
 	}
-	c.next = offset + 1
-	if i := offset - c.from; !c.bad && (i < 0 || i >= int64(len(c.pos)) || c.pos[i] != integer(row[2])) {
-		c.bad = true
-		c.problem("session %q has the event at offset %d at another position than the table places says", c.session.ID, offset)
+	if row[4] == nil {
+		c.Unsummed++
 	}
-	if c.session.Kind != tapedeck.KindSession {
-		return nil
-	}
-	e, err := tapedeck.Record{Offset: offset, Data: data}.Event()
-	if err == nil && e.Offset != offset {
-		err = tapedeck.Errorf(tapedeck.Internal, "the event at offset %d says that it is at %d", offset, e.Offset)
-	}
-	if err == nil && text(row[3]) != "text" {
-		err = tapedeck.Errorf(tapedeck.Internal, "the event at offset %d is not text", offset)
-	}
-	if err != nil {
+	problem := checkSum(&c.chain, r, row[4])
+	switch open, err := c.decrypt(&r, row); {
+	case err != nil:
 		c.unread = true
-		c.problem("session %q: %v", c.session.ID, err)
-		return nil
+		if problem == "" {
+			problem = fmt.Sprintf("the event at offset %d cannot be decrypted with the key of the session", r.Offset)
+		}
+	case !open:
+		c.Encrypted++
+		c.unread = true
+	case c.session.Kind == tapedeck.KindSession:
+		e, err := c.event(r, row)
+		switch {
+		case err != nil && problem != "":
+			problem += ", and " + err.Error()
+		case err != nil:
+			problem = err.Error()
+		default:
+			c.fold.Apply(&e)
+		}
+		c.unread = c.unread || err != nil
 	}
-	c.fold.Apply(&e)
+	if problem != "" {
+		c.Problem("session %q: %s", c.session.ID, problem)
+	}
 	return nil
+}
+
+// decrypt decrypts a record in place, if its session is encrypted. It reports false if there
+// is no key: then its checksum is all that can be checked.
+func (c *recordCheck) decrypt(r *tapedeck.Record, row []driver.Value) (open bool, err error) {
+	if c.session.keyID == nil {
+		return true, nil
+	}
+	if c.session.key == nil {
+		return false, nil
+	}
+	r.Data, err = decrypted(c.session.key, row)
+	return err == nil, err
+}
+
+// event decodes a record of a session.
+func (c *recordCheck) event(r tapedeck.Record, row []driver.Value) (tapedeck.Event, error) {
+	e, err := r.Event()
+	if err == nil && e.Offset != r.Offset {
+		err = tapedeck.Errorf(tapedeck.Internal, "the event at offset %d says that it is at %d", r.Offset, e.Offset)
+	}
+	if err == nil && c.session.keyID == nil && text(row[3]) != "text" {
+		err = tapedeck.Errorf(tapedeck.Internal, "the event at offset %d is not text", r.Offset)
+	}
+	return e, err
 }
 
 // compare compares the catalogue's entry with the fold of the events.
@@ -96,8 +185,8 @@ func (c *recordCheck) compare() {
 	s, f := c.session, &c.fold
 	switch differ := store.EntryDifferences(&s.Session, &f.Session); {
 	case len(differ) > 0:
-		c.problem("the catalogue does not agree with the events of session %q: %s", s.ID, strings.Join(differ, "; "))
+		c.Problem("the catalogue does not agree with the events of session %q: %s", s.ID, strings.Join(differ, "; "))
 	case !s.Updated.Equal(f.Updated):
-		c.problem("the catalogue has session %q updated at %v, its events at %v", s.ID, s.Updated, f.Updated)
+		c.Problem("the catalogue has session %q updated at %v, its events at %v", s.ID, s.Updated, f.Updated)
 	}
 }

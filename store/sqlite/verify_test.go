@@ -2,6 +2,7 @@ package sqlite_test
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -91,14 +92,15 @@ func TestVerifyFinds(t *testing.T) {
 		"an ancestor":           {of("c", "UPDATE lineage SET ancestor = 99 WHERE session = $ AND from_offset = 0"), `session "c" inherits offsets 0 to 24 of a session that does not have them`},
 		"lineage":               {of("c", "DELETE FROM lineage WHERE session = $ AND from_offset = 0"), `session "c" inherits offsets 24 to 26, but the next inherited offset must be 0`},
 		"the end of lineage":    {of("c", "DELETE FROM lineage WHERE session = $ AND from_offset > 0"), `session "c" was forked at offset 26, but inherits the events below offset 24`},
-		"stray events":          {"INSERT INTO events VALUES (999, 99, 0, 'x')", `1 events belong to no session`},
+		"stray events":          {"INSERT INTO events VALUES (999, 99, 0, 'x', NULL)", `1 events belong to no session`},
 		"a missing place":       {of("a", "DELETE FROM places WHERE session = $"), `session "a" has its head at 24 and its records end at 0`},
 		"a place of another":    {of("c", "UPDATE places SET pos = '[1,2]' WHERE session = $"), `session "c" has its head at 28 and its records end at 26`},
 		"a place twice":         {of("a", "UPDATE places SET pos = replace(pos, ',4,', ',5,') WHERE session = $"), `session "a" has the event at offset 3 at another position than the table places says`},
 		"places that are none":  {of("a", "UPDATE places SET pos = '[1,' WHERE session = $"), `the positions of a session's events cannot be read`},
 		"a later beginning":     {"UPDATE facts SET value = 1000 WHERE name = 'placed'; DELETE FROM places WHERE session = 1", `session "a" has its head at 24 and its records end at 0`},
 		"stray places":          {"INSERT INTO places VALUES (99, 0, 1, '[1]')", `1 rows of the table places belong to no session`},
-		"stray heads":           {"INSERT INTO heads VALUES (99, 0, 0)", `1 rows of the table heads belong to no session`},
+		"a stored diagram":      {"INSERT INTO workflows (name, digest, number, title, added, size, diagram) VALUES ('w', 'sha256:00', 1, '', 0, 1, x'78')", `the stored diagram of workflow "w", version sha256:00, is damaged`},
+		"stray heads":           {"INSERT INTO heads VALUES (99, 0, 0, 0)", `1 rows of the table heads belong to no session`},
 		"an index": {"PRAGMA writable_schema = 1; UPDATE sqlite_schema SET sql = 'CREATE INDEX sessions_by_owner ON sessions (title)' WHERE name = 'sessions_by_owner'",
 			`the database file is damaged: row 1 missing from index sessions_by_owner`},
 	} {
@@ -117,21 +119,62 @@ func TestVerifyFinds(t *testing.T) {
 	}
 }
 
-// TestHole: a read of a missing event is an error, never a silent gap.
+// TestHole: a read of a missing event is an error, never a silent gap. The events before it
+// can be read.
 func TestHole(t *testing.T) {
 	dir := t.TempDir()
 	furnish(t, dir)
 	tamper(t, filepath.Join(dir, "tapedeck.db"), "DELETE FROM events WHERE session = 1 AND offset IN (7, 23)")
 	s := open(t, dir, sqlite.Options{})
-	for _, r := range []tapedeck.Range{
-		{}, {From: 7}, {From: 7, Limit: 1}, {From: 23}, {From: 20}, {From: 8, Reverse: true}, {From: -1, Reverse: true}, {From: 20, Reverse: true}, {From: 6, Limit: 2},
+	for _, c := range []struct {
+		tapedeck.Range
+		n, hole int
+	}{
+		{tapedeck.Range{}, 7, 7},
+		{tapedeck.Range{From: 7}, 0, 7},
+		{tapedeck.Range{From: 7, Limit: 1}, 0, 7},
+		{tapedeck.Range{From: 23}, 0, 23},
+		{tapedeck.Range{From: 20}, 3, 23},
+		{tapedeck.Range{From: 8, Reverse: true}, 0, 7},
+		{tapedeck.Range{From: 24, Reverse: true}, 0, 23},
+		{tapedeck.Range{From: 20, Reverse: true}, 12, 7},
+		{tapedeck.Range{From: 6, Limit: 2}, 1, 7},
 	} {
 		for _, id := range []string{"a", "c"} {
-			if p, err := s.Read(t.Context(), id, r); tapedeck.KindOf(err) != tapedeck.Internal {
-				t.Errorf("%s %+v: %d records and %v", id, r, len(p.Records), err)
+			if n, err := readOn(t, s, id, c.Range); n != c.n || !isDamage(err, id, c.hole) {
+				t.Errorf("%s %+v: %d records and %v", id, c.Range, n, err)
 			}
 		}
 	}
+}
+
+// readOn reads pages until there is an error or the end, and returns the number of records.
+// Their offsets must follow each other.
+func readOn(t testing.TB, s tapedeck.Store, id string, r tapedeck.Range) (n int, err error) {
+	t.Helper()
+	for {
+		p, err := s.Read(t.Context(), id, r)
+		if err != nil {
+			return n, err
+		}
+		for _, rec := range p.Records {
+			n++
+			if want := r.From; !r.Reverse && rec.Offset != want || r.Reverse && rec.Offset != want-1 {
+				t.Fatalf("%s: offset %d comes after %d", id, rec.Offset, want)
+			}
+			if r.From++; r.Reverse {
+				r.From -= 2
+			}
+		}
+		if len(p.Records) == 0 {
+			return n, nil
+		}
+	}
+}
+
+// isDamage reports whether err names a damaged event.
+func isDamage(err error, id string, offset int) bool {
+	return tapedeck.KindOf(err) == tapedeck.Internal && strings.Contains(err.Error(), fmt.Sprintf("the event at offset %d of session %q is damaged", offset, id))
 }
 
 func TestVerifyIsCancelled(t *testing.T) {

@@ -71,6 +71,9 @@ func (x *Workflows) Get(ctx context.Context, name, digest string) (w store.Workf
 	if err == nil && !found {
 		err = store.NoWorkflow(name, digest)
 	}
+	if err == nil {
+		err = w.Check(diagram)
+	}
 	return w, diagram, err
 }
 

@@ -6,9 +6,11 @@ import (
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/group"
+	"github.com/tapedeck/tapedeck/store"
 )
 
 // A writer changes the database. It takes the requests of all callers, decides
@@ -34,12 +36,14 @@ type writer struct {
 	marked  []*state // the sessions that it changes, in this order
 	expired []int64  // the sessions that it found expired, by gen
 	purges  []int64  // the sessions whose events are removed later, by gen
+	dying   [][]byte // the ids of their keys
 	placed  []*trail // the trails that it saves
 	since   int64    // the newest position before the group
 	due     int64    // see [deadlines]
 
 	commits []tapedeck.Commit // for the observers
 	checked tapedeck.Session  // the copy that [tapedeck.Append.Check] sees
+	costs   costs
 
 	gen      int64 // the newest gen in use
 	pos      int64
@@ -113,7 +117,7 @@ func crashOnPanic() {
 // handle writes a group and answers the callers. If one request spoils the group,
 // each request is written on its own, so that the others do not suffer.
 func (w *writer) handle(group []*request) {
-	err := w.write(group)
+	err := w.measured(group)
 	switch {
 	case err == nil:
 	case len(group) == 1 || environmental(err) || errors.Is(err, errCommit) || w.store.lost.Load() != nil:
@@ -190,6 +194,7 @@ func (w *writer) write(group []*request) error {
 		return err
 	}
 	w.publish()
+	w.eraseKeys()
 	return nil
 }
 
@@ -222,7 +227,10 @@ func (w *writer) do(group []*request) error {
 			return r.Err
 		}
 	}
-	return w.flush()
+	if err := w.flush(); err != nil || w.store.keys == nil {
+		return err
+	}
+	return w.store.keys.Sync() // before the commit that needs the new keys
 }
 
 // connect opens the connection again after a failure.
@@ -257,6 +265,7 @@ func (w *writer) begin() error {
 }
 
 func (w *writer) commit() error {
+	defer w.timed(time.Now())
 	commit := func() error { return w.conn.exec("COMMIT") }
 	if seam := w.store.options.Commit; seam != nil {
 		return seam(commit)
@@ -278,6 +287,9 @@ func (w *writer) abort() {
 		t.leaving = false
 	}
 	w.reset()
+	if w.store.keys != nil {
+		w.store.keys.Discard()
+	}
 	if w.conn != nil {
 		_ = w.conn.close()
 		w.conn = nil
@@ -288,6 +300,7 @@ func (w *writer) reset() {
 	clear(w.marked)
 	clear(w.placed)
 	w.marked, w.expired, w.purges, w.placed, w.begun = w.marked[:0], w.expired[:0], w.purges[:0], w.placed[:0], false
+	w.dying = nil
 }
 
 // mark notes that the group changes st.
@@ -313,6 +326,7 @@ func (w *writer) publish() {
 	if w.begun {
 		w.behind = false
 		s.deadlines.due.Store(w.due)
+		w.purge.keys = append(w.purge.keys, w.dying...)
 		w.purge.gens, w.purge.failed = append(w.purge.gens, w.purges...), false
 	}
 	w.reset()
@@ -354,12 +368,17 @@ func (w *writer) flush() error {
 			continue
 		}
 		if st.Head != st.written.Head || !st.Updated.Equal(st.written.Updated) {
-			if err := w.conn.exec(sqlHead, st.Head, st.Updated.UnixMilli(), st.Gen); err != nil {
+			if err := w.conn.exec(sqlHead, st.Head, st.Updated.UnixMilli(), int64(st.link), st.argument()); err != nil {
 				return err
 			}
 		}
 		if !sameEntry(&st.view, &st.written) || st.streamSeq != st.writtenSeq {
 			if err := w.writeEntry(st); err != nil {
+				return err
+			}
+		}
+		if !store.SameTotals(&st.Totals, &st.written.Totals) {
+			if err := w.writeTotals(st); err != nil {
 				return err
 			}
 		}
@@ -372,20 +391,29 @@ func (w *writer) flush() error {
 }
 
 const (
-	sqlHead  = `UPDATE heads SET head = ?, updated = ? WHERE session = ?`
+	sqlHead  = `UPDATE heads SET head = ?, updated = ?, link = ? WHERE session = ?`
 	sqlEntry = `UPDATE sessions SET title = ?, owner = ?, agent = ?, labels = ?, status = ?, runs = ?, open_runs = ?,
-	resumable = ?, last_jump = ?, copy = ?, inputs = ?, waiting = ?, closed = ?, closed_by = ?, stream_seq = ? WHERE gen = ?`
+	resumable = ?, last_jump = ?, copy = ?, inputs = ?, waiting = ?, closed = ?, closed_by = ?, stream_seq = ?,
+	active = ?, activity = ?, title_key = ?, budget = ?, spent = ?, sealed = ? WHERE gen = ?`
+	sqlTotals = `UPDATE sessions SET totals_at = ?, tokens = ?, cost = ?, duration = ?, failures = ?, totals = ?, sealed_totals = ? WHERE gen = ?`
 )
 
 func (w *writer) writeEntry(st *state) error {
-	labels, err1 := object(st.Labels, st.Labels == nil)
-	runs, err2 := object(st.Runs, st.Runs == nil)
-	closedBy, err3 := object(st.ClosedBy, st.ClosedBy == nil)
-	inputs, err4 := object(st.Inputs, st.Inputs == nil)
-	waiting, err5 := object(st.Waiting, st.Waiting == nil)
-	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
+	plain, sealed, err := st.split()
+	if err != nil {
 		return err
 	}
-	return w.conn.exec(sqlEntry, st.Title, st.Owner, st.Agent, labels, string(st.Status), runs, int64(len(st.Runs)),
-		optionalFlag(st.Resumable), st.LastJump, flag(st.Copy), inputs, waiting, flag(st.Closed), closedBy, []byte(st.streamSeq), st.Gen)
+	labels, err1 := object(plain.Labels, plain.Labels == nil)
+	runs, err2 := object(st.Runs, st.Runs == nil)
+	closedBy, err3 := object(st.ClosedBy, st.ClosedBy == nil)
+	inputs, err4 := object(plain.Inputs, plain.Inputs == nil)
+	waiting, err5 := object(plain.Waiting, plain.Waiting == nil)
+	budget, err6 := object(st.Budget, st.Budget == nil)
+	spent, err7 := object(st.Spent, st.Spent == nil)
+	if err := errors.Join(err1, err2, err3, err4, err5, err6, err7); err != nil {
+		return err
+	}
+	return w.conn.exec(sqlEntry, plain.Title, st.Owner, st.Agent, labels, string(st.Status), runs, int64(len(st.Runs)),
+		optionalFlag(st.Resumable), st.LastJump, flag(st.Copy), inputs, waiting, flag(st.Closed), closedBy, []byte(st.streamSeq),
+		milliseconds(st.Active), store.PlaceOf(&st.Session, store.SortActivity).Number, st.titleKey(), budget, spent, sealed, st.Gen)
 }

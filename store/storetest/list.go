@@ -92,6 +92,7 @@ func testList(t *testing.T, open opener) {
 	play(t, open, "streams by query", create("stream/Logs/a"), create("stream/b"),
 		lists(tapedeck.Filter{Kind: tapedeck.KindStream, Query: "logs/"}, "stream/Logs/a"))
 	testCursors(t, open)
+	testSort(t, open)
 	t.Run("times", func(t *testing.T) { testTimes(t, start(t, open)) })
 }
 

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/store"
 )
 
 // A machine makes random calls on a store and on the model, and compares the results.
@@ -174,6 +175,10 @@ func (m *machine) list(r *rapid.T) {
 		Query:   rapid.SampledFrom([]string{"", "", "A", "X", "/"}).Draw(r, "query"),
 		OpenRun: chance(r, 8, "open run"),
 		Limit:   rapid.IntRange(0, 3).Draw(r, "limit"),
+	}
+	if f.Kind == tapedeck.KindSession {
+		f.Sort = rapid.SampledFrom([]string{"", "", store.SortActivity, store.SortTitle, store.SortTokens}).Draw(r, "sort")
+		f.Ascending = chance(r, 3, "ascending")
 	}
 	if chance(r, 5, "parent") {
 		f.Parent = drawID(r)

@@ -345,5 +345,12 @@ func (m *model) list(f tapedeck.Filter) []tapedeck.Session {
 			out = append(out, e.s)
 		}
 	}
+	slices.SortStableFunc(out, func(a, b tapedeck.Session) int {
+		c := store.PlaceOf(&a, f.Sort).Compare(store.PlaceOf(&b, f.Sort))
+		if f.Ascending {
+			return c
+		}
+		return -c
+	})
 	return out
 }

@@ -65,34 +65,48 @@ type opener func(testing.TB) Store
 // and concurrent tests have fewer rounds. -rapid.checks sets the number of runs of
 // the comparison with the model; the default is 100.
 func Run(t *testing.T, open func(testing.TB) Store) {
-	for _, area := range []struct {
-		name string
-		run  func(*testing.T, opener)
-	}{
-		{"append", testAppend},
-		{"envelope", testEnvelopes},
-		{"refusals", testRefusals},
-		{"producers", testProducers},
-		{"parts", testParts},
-		{"read", testRead},
-		{"create", testCreate},
-		{"list", testList},
-		{"forks", testForks},
-		{"delete", testDelete},
-		{"expiry", testExpiry},
-		{"erase", testErase},
-		{"observe", testObserve},
-		{"faults", testFaults},
-		{"close", testClose},
-		{"cancelled", testCancelled},
-		{"reopen", testReopen},
-		{"concurrency", testConcurrency},
-		{"races", testRaces},
-		{"model", testModel},
-		{"entries", testEntries},
-	} {
+	for _, area := range areas {
 		t.Run(area.name, func(t *testing.T) { area.run(t, open) })
 	}
+}
+
+// RunReopened runs the part of the suite that shows whether a store that is reopened has
+// everything: for a Reopen that does more than to close and open a store.
+func RunReopened(t *testing.T, open func(testing.TB) Store) {
+	for _, area := range areas {
+		if area.reopened {
+			t.Run(area.name, func(t *testing.T) { area.run(t, open) })
+		}
+	}
+}
+
+var areas = []struct {
+	name     string
+	run      func(*testing.T, opener)
+	reopened bool // it is about what is stored, and reopens
+}{
+	{"append", testAppend, false},
+	{"envelope", testEnvelopes, true},
+	{"refusals", testRefusals, false},
+	{"producers", testProducers, true},
+	{"parts", testParts, false},
+	{"read", testRead, false},
+	{"create", testCreate, false},
+	{"list", testList, false},
+	{"forks", testForks, true},
+	{"delete", testDelete, true},
+	{"expiry", testExpiry, true},
+	{"clock", testClock, true},
+	{"erase", testErase, true},
+	{"observe", testObserve, false},
+	{"faults", testFaults, false},
+	{"close", testClose, false},
+	{"cancelled", testCancelled, false},
+	{"reopen", testReopen, true},
+	{"concurrency", testConcurrency, false},
+	{"races", testRaces, false},
+	{"model", testModel, true},
+	{"entries", testEntries, true},
 }
 
 // start opens a store for a sub-test.
@@ -108,9 +122,9 @@ func start(t testing.TB, open opener) *world {
 	return w
 }
 
-// rounds returns n, or less with -short.
+// rounds returns n, or less with -short or after [Quick].
 func rounds(n, short int) int {
-	if testing.Short() {
+	if testing.Short() || quick {
 		return short
 	}
 	return n

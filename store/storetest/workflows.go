@@ -2,7 +2,10 @@ package storetest
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -26,7 +29,7 @@ type Workflows interface {
 func RunWorkflows(t *testing.T, open func(testing.TB) Store, of func(tapedeck.Store) Workflows) {
 	for name, test := range map[string]func(*testing.T, *diagrams){
 		"versions": testWorkflows, "kept versions": testKeptWorkflows, "reopen": testWorkflowsReopen,
-		"faults": testWorkflowFaults, "cancelled": testWorkflowsCancelled,
+		"damaged": testDamagedWorkflow, "faults": testWorkflowFaults, "cancelled": testWorkflowsCancelled,
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := &diagrams{world: start(t, open), t: t, of: of, at: time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)}
@@ -100,6 +103,22 @@ func (d *diagrams) lacks(name, digest string) {
 	_, _, err := d.all().Get(d.ctx, name, digest)
 	if err := isKind(err, tapedeck.NotFound); err != nil {
 		d.t.Errorf("%s %q: %v", name, digest, err)
+	}
+}
+
+// A diagram that does not have its digest is not served.
+func testDamagedWorkflow(t *testing.T, d *diagrams) {
+	sound := sha256.Sum256([]byte("sound sha256"))
+	for name, digest := range map[string]string{"sound": "sha256:" + hex.EncodeToString(sound[:]), "damaged": "sha256:" + strings.Repeat("0", 64)} {
+		if err := d.all().Put(d.ctx, store.Workflow{Name: name, Digest: digest, Added: d.at}, []byte(name+" sha256"), 9); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, diagram, err := d.all().Get(d.ctx, "sound", ""); err != nil || string(diagram) != "sound sha256" {
+		t.Errorf("%q, %v", diagram, err)
+	}
+	if _, _, err := d.all().Get(d.ctx, "damaged", ""); !errors.Is(err, tapedeck.ErrDamaged) {
+		t.Errorf("a damaged diagram: %v", err)
 	}
 }
 

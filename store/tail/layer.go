@@ -31,9 +31,11 @@ func (l *layer) Read(ctx context.Context, session string, r tapedeck.Range) (tap
 	}
 	if w := l.cache.window(session); w != nil && w.session.Gen == s.Gen && w.session.Head >= s.Head {
 		if p, ok := w.read(r.WithDefaults()); ok {
+			l.cache.hits.Add(1)
 			return p, nil
 		}
 	}
+	l.cache.misses.Add(1)
 	return l.Store.Read(ctx, session, r)
 }
 

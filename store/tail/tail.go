@@ -22,6 +22,8 @@ type Cache struct {
 
 	held sync.Map // *held by session id
 
+	hits, misses atomic.Int64 // reads that the cache answered, and those that it could not
+
 	mu     sync.Mutex // guards the fields below; readers do not take it
 	size   int64
 	recent list.List // of *held, the newest write at the front
@@ -29,6 +31,14 @@ type Cache struct {
 
 // New returns a cache that holds at most about maxBytes.
 func New(maxBytes int64) *Cache { return &Cache{budget: maxBytes} }
+
+// Figures returns the memory that the cache takes, in bytes, and how many reads it has
+// answered and how many it could not answer.
+func (c *Cache) Figures() (bytes, hits, misses int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.size, c.hits.Load(), c.misses.Load()
+}
 
 // held is a session in the cache. Readers load its window; only commits replace it,
 // one at a time.

@@ -14,6 +14,7 @@ import (
 // TestStore runs the suite on caches of different sizes, because each size puts the
 // border between cached and other records elsewhere.
 func TestStore(t *testing.T) {
+	storetest.Quick(t, 10) // the store below runs it in full
 	for name, size := range map[string]int64{"64 MiB": 64 << 20, "64 KiB": 64 << 10, "nothing": 0} {
 		t.Run(name, func(t *testing.T) {
 			if testing.Short() && size != 64<<10 {

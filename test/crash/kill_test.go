@@ -61,6 +61,10 @@ type world struct {
 	data   string
 	server atomic.Pointer[testserver.Server]
 	acked  atomic.Int64
+	ended  func(*testserver.Server) // ends the server
+	pad    string                   // makes each event longer
+	insist bool                     // writers send a batch again that was refused
+	again  atomic.Int64             // batches that were refused
 
 	writers []*writer
 	runs    []api.Started
@@ -72,7 +76,7 @@ type world struct {
 }
 
 func newWorld(t *testing.T) *world {
-	w := &world{t: t, data: t.TempDir()}
+	w := &world{t: t, data: t.TempDir(), ended: (*testserver.Server).Kill}
 	for i := range writers {
 		w.writers = append(w.writers, &writer{world: w, name: fmt.Sprintf("w%d", i), acked: map[string]map[int64]string{}})
 	}
@@ -103,6 +107,13 @@ func (w *world) prepare() {
 
 // round writes for a while, kills the server, starts it again and checks.
 func (w *world) round(d time.Duration) {
+	w.load(d)
+	w.server.Store(testserver.Start(w.t, w.data))
+	w.check()
+}
+
+// load writes for a while and ends the server meanwhile.
+func (w *world) load(d time.Duration) {
 	ctx, cancel := context.WithCancel(w.t.Context())
 	var wg sync.WaitGroup
 	for _, wr := range w.writers {
@@ -111,9 +122,7 @@ func (w *world) round(d time.Duration) {
 	wg.Go(func() { w.startRun(ctx) })
 	time.AfterFunc(d, func() { w.server.Load().Kill(); cancel() })
 	wg.Wait()
-	w.server.Load().Kill()
-	w.server.Store(testserver.Start(w.t, w.data))
-	w.check()
+	w.ended(w.server.Load())
 }
 
 // A writer appends to its own session and to the shared one, with a producer. After a
@@ -133,8 +142,10 @@ func (w *writer) run(ctx context.Context) {
 		if i%3 == 0 {
 			session = shared
 		}
-		if !w.append(ctx, c, session) {
-			return
+		for !w.append(ctx, c, session) {
+			if w.again.Add(1); !w.insist || ctx.Err() != nil {
+				return
+			}
 		}
 	}
 }
@@ -149,7 +160,7 @@ func (w *writer) append(ctx context.Context, c *client.Client, session string) b
 	size := int(seq%5) + 1
 	var body strings.Builder
 	for i := range size {
-		fmt.Fprintf(&body, `{"type":"test.note","data":{"key":"%s"}}`+"\n", w.key(session, seq, i))
+		fmt.Fprintf(&body, `{"type":"test.note","data":{"key":"%s","pad":"%s"}}`+"\n", w.key(session, seq, i), w.pad)
 	}
 	done, err := c.Append(ctx, session, strings.NewReader(body.String()),
 		client.AppendOptions{Producer: &tapedeck.Producer{ID: w.name, Seq: seq}})
@@ -348,7 +359,8 @@ func (w *world) followEventSourceOf(ctx context.Context, session string) {
 			if f.Event != "" {
 				continue
 			}
-			if want := w.expected("EventSource"); f.ID != strconv.FormatInt(want, 10) {
+			offset, _, _ := strings.Cut(f.ID, "@")
+			if want := w.expected("EventSource"); offset != strconv.FormatInt(want, 10) {
 				w.t.Errorf("EventSource: offset %s, want %d", f.ID, want)
 				return
 			}

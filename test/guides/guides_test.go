@@ -2,6 +2,7 @@ package guides
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -82,15 +84,25 @@ func read(page string) (steps []step) {
 	return steps
 }
 
+// stepTime is how long a command of a page may take on a slow machine.
+const stepTime = 3 * time.Minute
+
 func play(t *testing.T, steps []step) {
 	dir, ids := t.TempDir(), ids{}
 	path := filepath.Dir(program(t)) + string(os.PathListSeparator) + os.Getenv("PATH")
 	for _, s := range steps {
-		cmd := exec.CommandContext(t.Context(), "sh", "-c", ids.fill(s.command))
+		ctx, cancel := context.WithTimeout(t.Context(), stepTime)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, "sh", "-c", ids.fill(s.command))
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 		cmd.Dir = dir
 		cmd.Env = append(os.Environ(), "PATH="+path, "TAPEDECK_DATA="+filepath.Join(dir, "data"), "TAPEDECK_URL=", "TAPEDECK_WORK="+filepath.Join(dir, "work"), "ENABLE_CONTEXT_PERSISTENCE=")
 		cmd.WaitDelay = time.Minute
 		out, err := cmd.CombinedOutput()
+		if ctx.Err() != nil {
+			t.Fatalf("line %d: %s\ndoes not end; it has printed\n%s", s.line, s.command, out)
+		}
 		if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
 			out = fmt.Appendf(out, "(exit code %d)\n", exit.ExitCode())
 		} else if err != nil {

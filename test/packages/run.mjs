@@ -1,6 +1,6 @@
 // Checks the npm packages as others get them: it packs each, installs the tarballs into a
 // project of its own, and there checks the types, the sizes, the examples of
-// docs/typescript.md, and following through kills of the real program.
+// docs/typescript.md, following through kills of the real program, and useChat in a browser.
 //
 //     node test/packages/run.mjs --binary bin/tapedeck
 import { execFileSync } from "node:child_process";
@@ -21,6 +21,7 @@ const names = readdirSync(join(root, "packages")).filter((n) => n !== "node_modu
 const sizes = [
   ["@tapedeck/client", 12, 'export * from "@tapedeck/client";'],
   ["@tapedeck/ai-sdk", 13, 'export * from "@tapedeck/ai-sdk"; export * from "@tapedeck/ai-sdk/react";', ["react"]],
+  ["with the recorder", 16, 'export * from "@tapedeck/client"; export * from "@tapedeck/client/record";'],
   ["with the player", 30, 'export * from "@tapedeck/client"; export * from "@tapedeck/client/player";'],
 ];
 
@@ -105,6 +106,14 @@ try {
       }),
     ),
   );
+  await check("recording agents through a kill of the server, in Node", () =>
+    console.log(
+      run(process.execPath, ["--test", "--test-reporter=spec", "record.test.mjs"], consumer, {
+        HARNESS: join(root, "conformance/harness.mjs"),
+        TAPEDECK_BIN: binary,
+      }),
+    ),
+  );
   await check("useChat of the AI SDK 5, 6 and 7, in Node", () =>
     console.log(
       run(process.execPath, ["--test", "--test-reporter=spec", "aisdk.test.mjs"], consumer, {
@@ -112,6 +121,9 @@ try {
         TAPEDECK_BIN: binary,
       }),
     ),
+  );
+  await check("useChat in a browser, at another origin, with tokens of one session", () =>
+    console.log(run(process.execPath, [join(here, "browser.mjs"), "--binary", binary, "--consumer", consumer])),
   );
   console.log(`${passed} passed, 0 failed`);
 } catch (err) {

@@ -85,15 +85,15 @@ func newA2A(version string, resumes bool) *reader {
 	return r
 }
 
-// follow continues the stream that was cut. Otherwise it lists the tasks, and follows the
-// newest one if it is active.
+// follow continues the stream that was cut. Then it lists the tasks, and follows the newest
+// one if it is active.
 func (a *a2aReader) follow(ctx context.Context, url string) error {
 	url += "/a2a/" + a.agent
 	if a.resumes && a.last != "" {
-		if err := a.subscribe(ctx, url); !errors.Is(err, errHasEnded) {
+		if err := a.subscribe(ctx, url); err != nil && !errors.Is(err, errHasEnded) {
 			return err
 		}
-		a.last = ""
+		a.last = "" // the task has ended, and another one may have begun
 	}
 	for {
 		if err := a.list(ctx, url); err != nil {

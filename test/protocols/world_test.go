@@ -47,6 +47,10 @@ type world struct {
 	changed chan struct{} // closed at each change
 	turn    int           // how often the readers were told to connect
 	link    *link
+
+	// cluster: all requests go to a second server of the same database, which forwards them
+	// to server, and takes over when that one is killed.
+	cluster bool
 }
 
 // A link is what the readers may use to reach the server until the test cuts it.
@@ -86,8 +90,12 @@ func newWorld(t *testing.T, agent string, args ...string) *world {
 	testserver.Binary(t) // so that its build does not count
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	w := &world{t: t, ctx: ctx, agent: agent, data: t.TempDir() + "/data", args: args, changed: make(chan struct{})}
-	if os.Getenv("TAPEDECK_TEST_STORE") == "postgres" {
+	switch os.Getenv("TAPEDECK_TEST_STORE") {
+	case "postgres":
 		w.args = append(slices.Clone(args), "--postgres", databaseOf(t), "--postgres-lease", "1s")
+	case "cluster":
+		w.args = append(slices.Clone(args), "--postgres", databaseOf(t), "--postgres-lease", "1s", "--standby")
+		w.cluster = true
 	}
 	w.readers = allReaders()
 	w.cancel = cancel
@@ -126,7 +134,12 @@ func (w *world) stop() {
 func (w *world) start() {
 	w.t.Helper()
 	w.server = testserver.Start(w.t, w.data, w.args...)
-	w.url = w.server.URL
+	switch {
+	case !w.cluster:
+		w.url = w.server.URL
+	case w.url == "":
+		w.url = testserver.Start(w.t, w.t.TempDir()+"/other", w.args...).URL
+	}
 	w.connect()
 }
 

@@ -65,6 +65,36 @@ async function diverged(check, path, options = {}) {
   await onPage(path, fill, check, options);
 }
 
+/** A session, and a fork of it that leaves in the middle of the second turn, after a long output. */
+async function forkedInMidTurn(check, path, options = {}) {
+  const fill = async (server) => {
+    await server.session({ id: "s", title: "The trunk", agent: "coder" });
+    await server.append("s", turn("i1", "the same question", "the same answer"));
+    const [asked, started, ...said] = turn("i2", "stop the races", "I look at it.");
+    const done = said.pop();
+    const output = Array.from({ length: 300 }, (_, i) => `line ${i + 1}`).join("\n");
+    const tools = working("i2", "", "", { output, state: { n: 1 } }).filter((e) => e.type.startsWith("TOOL_CALL"));
+    await server.append("s", [asked, started, ...said, ...tools]);
+    await server.append(
+      "s",
+      said.map((e) => ({ ...e, data: { ...e.data, messageId: "more" } })),
+    );
+    const { head } = await server.call("GET", "/sessions/s");
+    const lock = said.map((e) => ({ ...e, data: { ...e.data, messageId: "lock", delta: "Use a lock for it." } }));
+    await server.append("s", [...lock, done]);
+    await server.call("POST", "/sessions/s/fork", { at: head, id: "f", title: "With a queue" });
+    await server.append("f", turn("j1", "use a queue", "Use a queue for it."));
+  };
+  await onPage(path, fill, check, options);
+}
+
+/** Whether an element is in view and covered by nothing. */
+const inView = (locator) =>
+  locator.evaluate((el) => {
+    const { left, top, bottom } = el.getBoundingClientRect();
+    return bottom <= innerHeight && el.contains(document.elementFromPoint(left + 2, top + 2));
+  });
+
 export const checks = {
   "the branches graph shows forks at their branch point, and reverted turns": () =>
     branched(async (page) => {
@@ -143,7 +173,7 @@ export const checks = {
       await page.keyboard.press("ArrowDown");
       await page.keyboard.press("c");
       await until(() => /compare\?a=s.*b=s.*at_a=25|compare\?a=s&at_a=25&b=s/.test(page.url()), "compared", page.url);
-      await page.getByText("The first 3 turns are the same.").waitFor();
+      await page.getByText("The same until turn 4.").waitFor();
     }, "/s/s?view=branches"),
 
   "the branch switcher leads to the other branches and back": () =>
@@ -179,19 +209,19 @@ export const checks = {
   "reverted turns are compared with those that replaced them": () =>
     branched(async (page) => {
       await conversation(page).getByRole("button", { name: "Compare" }).click();
-      await page.getByText("The first 3 turns are the same.").waitFor();
+      await page.getByText("The same until turn 4.").waitFor();
       await page.getByText("a better answer").first().waitFor();
     }),
 
   "two sessions are compared: equal turns are folded, the first difference is highlighted": () =>
     diverged(async (page) => {
-      await page.getByText("The first turn is the same.").waitFor();
+      await page.getByText("The same until turn 2, after the message of the user.").waitFor();
       assert.ok(!(await page.locator("main").innerText()).includes("the same question"));
       const first = page.getByRole("listitem").filter({ hasText: "First difference" });
       await first.getByText("Turn 2").waitFor();
       assert.deepEqual(await first.locator("del").allInnerTexts(), ["global lock", "1 test failed"]);
       assert.deepEqual(await first.locator("ins").allInnerTexts(), ["queue", "all tests pass"]);
-      await page.getByRole("listitem").filter({ hasText: "only in A" }).getByText("No such turn").waitFor();
+      await page.getByRole("listitem").filter({ hasText: "only in A" }).getByText("No such turn in B").waitFor();
       const sum = (name) => page.getByRole("row", { name }).innerText();
       await until(
         async () => /Tool calls\s+1\s+1\s+=/.test(await sum(/Tool calls/)),
@@ -204,12 +234,65 @@ export const checks = {
       await state.getByText("queue", { exact: true }).waitFor();
     }, "/compare?a=a&b=b"),
 
+  "a fork that left in mid-turn: what is the same is folded, and the first difference is in view": () =>
+    forkedInMidTurn(async (page) => {
+      await page.getByText("The same until turn 2, after a message of the agent.").waitFor();
+      const first = page.getByRole("listitem").filter({ hasText: "First difference" });
+      const same = first.getByRole("button", { name: "The same: 3 messages, 1 tool call" });
+      assert.ok(!(await first.innerText()).includes("line 300"), "it is folded");
+      await first.getByText("a lock for it").waitFor();
+      await until(() => inView(first.getByText("a lock for it")), "the first difference is in view");
+      await same.click();
+      await first.getByText("line 300").first().waitFor();
+      await same.click();
+      await page.keyboard.press("]");
+      await page.getByText("2 of 2").waitFor();
+      await until(() => inView(page.getByText("a queue for it").first()), "] leads to the next difference");
+      await page.keyboard.press("[");
+      await page.getByText("1 of 2").waitFor();
+      await page.getByRole("button", { name: "Play both" }).click();
+      const side = (name) => page.getByRole("region", { name: `${name}, played back` });
+      await side("B").getByText("I look at it.").last().waitFor();
+      await side("A").getByText("Use a lock for it.").waitFor();
+    }, "/compare?a=s&b=f"),
+
+  "on a phone a comparison has one column, nothing is cut off, and its targets are large": () =>
+    forkedInMidTurn(
+      async (page) => {
+        const first = page.getByRole("listitem").filter({ hasText: "First difference" });
+        await until(() => inView(first.getByText("a lock for it")), "the first difference is in view");
+        const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+        assert.equal(wide, 0, "nothing is cut off at the side");
+        const { width } = await first.getByText("a lock for it").boundingBox();
+        assert.ok(width > 290, `it has the width of the page: ${width}`);
+        for (const button of await page.locator("main").getByRole("button").all()) {
+          const box = await button.boundingBox();
+          assert.ok(box.height >= 43.5 && box.width >= 43.5, `${await button.innerText()}: ${JSON.stringify(box)}`);
+        }
+        assert.deepEqual(await faults(page), []);
+      },
+      "/compare?a=s&b=f",
+      { viewport: { width: 390, height: 844 }, hasTouch: true, bypassCSP: true },
+    ),
+
+  "the graph says whose branch it is, who answers and where it leaves, and fills its space": () =>
+    forkedInMidTurn(async (page) => {
+      const branches = page.getByRole("list", { name: "Branches", exact: true });
+      await branches.getByText("coder · forked in turn 2 of The trunk, at offset").waitFor();
+      const area = await page.getByRole("region", { name: "Branches graph" }).boundingBox();
+      const last = await graph(page).getByRole("treeitem").last().boundingBox();
+      assert.ok(last.x + last.width > area.x + area.width * 0.7, `${JSON.stringify([last, area])}`);
+      await graph(page).locator("text", { hasText: "stop the races" }).waitFor();
+    }, "/s/s?view=branches"),
+
   "two sessions are played together, by turn and by time": () =>
     diverged(async (page) => {
       await page.getByRole("button", { name: "Play both" }).click();
       const side = (name) => page.getByRole("region", { name: `${name}, played back` });
       const bar = page.getByRole("slider", { name: "Position of both sides" });
       const says = () => bar.getAttribute("aria-valuetext");
+      await until(async () => (await says()) === "turn 3 of 3", "it plays by itself", says);
+      await page.keyboard.press("Home");
       await until(async () => (await says()) === "turn 1 of 3", "it starts where they diverge", says);
       await page.keyboard.press("ArrowRight");
       await side("A").getByText("Use a global lock for it.").waitFor();
@@ -229,6 +312,37 @@ export const checks = {
       await side("A").getByText("only here").waitFor();
       await side("B").getByText("Use a queue for it.").waitFor();
     }, "/compare?a=a&b=b"),
+
+  "a fork at the first turn is played together on a phone: both questions are in view, with the words that differ":
+    () =>
+      onPage(
+        "/compare?a=s&b=f",
+        async (server) => {
+          await server.session({ id: "s", title: "The trunk", agent: "hello" });
+          await server.append("s", turn("i1", "Why are the builds of today so slow?", "The cache is cold."));
+          await server.session({ id: "f", title: "The other way", agent: "hello" });
+          await server.append("f", turn("i1", "Why are the tests of Monday so slow?", "They sleep."));
+        },
+        async (page) => {
+          await page.getByText("They differ from the first turn on.").waitFor();
+          assert.deepEqual(await page.locator("del").allInnerTexts(), ["builds", "today", "The cache is cold."]);
+          assert.deepEqual(await page.locator("ins").allInnerTexts(), ["tests", "Monday", "They sleep."]);
+          await page.getByRole("region", { name: "Comparison" }).evaluate((e) => e.scrollTo(0, e.scrollHeight));
+          await page.getByRole("button", { name: "Play both" }).click();
+          const side = (name) => page.getByRole("region", { name: `${name}, played back` });
+          const bar = page.getByRole("slider", { name: "Position of both sides" });
+          await page.keyboard.press("Home");
+          for (const seen of [side("A").getByText(/builds of today/), side("B").getByText(/tests of Monday/), bar]) {
+            await seen.waitFor();
+            await until(() => inView(seen), "both sides and the bar are in view");
+          }
+          assert.ok(!(await side("A").innerText()).includes("cold"), "it opens at the first difference");
+          await page.keyboard.press("End");
+          await side("A").getByText("The cache is cold.").waitFor();
+          await side("B").getByText("They sleep.").waitFor();
+        },
+        { viewport: { width: 390, height: 844 }, hasTouch: true },
+      ),
 
   "axe finds no fault in a comparison, light or dark": async () => {
     for (const colorScheme of ["light", "dark"])

@@ -155,7 +155,7 @@ export const checks = {
         await page.getByText(/^event 1 of 7$/).waitFor();
         await page.keyboard.press("Control+k");
         await until(() => focused(page), "the input has the focus");
-        await page.keyboard.type("another");
+        await page.keyboard.type("another one");
         await dialog.getByRole("option", { name: /Another one/ }).waitFor();
         await page.keyboard.press("Enter");
         await until(() => page.url() === `${server.url}/s/other`, "the other session is open");

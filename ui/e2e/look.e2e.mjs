@@ -26,7 +26,68 @@ function hue(hex) {
 
 const apart = (a, b) => Math.min(Math.abs(hue(a) - hue(b)), 360 - Math.abs(hue(a) - hue(b)));
 
+/** The colours of the bar below the markers: how many pixels each has. */
+const colours = (page) =>
+  page.locator("canvas").evaluate((c) => {
+    const { data } = c.getContext("2d").getImageData(0, 0, c.width, c.height);
+    const out = {};
+    for (let i = 0; i < data.length; i += 4) {
+      if (data[i + 3] < 255) continue;
+      const name = `${data[i]},${data[i + 1]},${data[i + 2]}`;
+      out[name] = (out[name] ?? 0) + 1;
+    }
+    return out;
+  });
+
 export const checks = {
+  "in forced colours the playhead, what was played, errors, selection and focus can be told apart": () =>
+    onPage(
+      "/s/s",
+      async (server) => {
+        await server.session({ id: "s", title: "A talk", agent: "hello" });
+        await server.append("s", [
+          ...turn("i1", "first question", "first answer"),
+          { type: "RUN_STARTED", invocation: "i2", data: { threadId: "main", runId: "i2" } },
+          { type: "RUN_ERROR", invocation: "i2", data: { message: "it broke" } },
+          ...turn("i3", "third question", "third answer"),
+        ]);
+      },
+      async (page) => {
+        await page.emulateMedia({ forcedColors: "active" });
+        await page.reload();
+        await conversation(page).getByText("third answer").waitFor();
+        await page.keyboard.press("5");
+        await page.getByText("at this moment").waitFor();
+        const system = await page.evaluate(() => {
+          const ctx = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+          const of = (name) => {
+            for (const colour of ["Canvas", name]) {
+              ctx.fillStyle = colour; // Highlight lets its ground through
+              ctx.fillRect(0, 0, 1, 1);
+            }
+            return [...ctx.getImageData(0, 0, 1, 1).data].slice(0, 3).join(",");
+          };
+          return Object.fromEntries(["CanvasText", "Highlight", "GrayText", "LinkText"].map((n) => [n, of(n)]));
+        });
+        await until(async () => {
+          const painted = await colours(page);
+          return Object.values(system).every((c) => painted[c] > 5);
+        }, "the bar has four colours of the system");
+        assert.equal(new Set(Object.values(system)).size, 4);
+        const row = page.locator("[data-offset]", { hasText: "first answer" });
+        const edge = (e) => e.evaluate((x) => getComputedStyle(x).borderLeftColor);
+        const before = await edge(row);
+        await row.click();
+        assert.notEqual(await edge(row), before, "what is selected has an edge");
+        assert.equal(await edge(page.locator("[data-offset]", { hasText: "first question" })), before, "and only that");
+        await page.keyboard.press("Tab");
+        const outline = await page.evaluate(() => getComputedStyle(document.activeElement).outlineWidth);
+        assert.equal(outline, "3px", "the focus is wider than other outlines");
+        const chip = page.locator("span[class*=-soft]").first();
+        assert.notEqual(await chip.evaluate((e) => getComputedStyle(e).outlineStyle), "none", "a status has an edge");
+      },
+    ),
+
   "playhead, selection and errors have colours that can be told apart, and fields have visible borders": async () => {
     for (const colorScheme of ["light", "dark"])
       await onPage(

@@ -79,6 +79,48 @@ const talk = [
 ];
 
 export const checks = {
+  "a recording opens with its poster and theme, and plays from its start": () =>
+    lab(async (server) => {
+      await recorded(server, "s", talk, 20);
+      const look = { poster: 8, start: 2, theme: "dark" };
+      await fromFile(server, "s", look, async (page) => {
+        await isAt(page, 8);
+        assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), "dark");
+        const play = page.getByRole("button", { name: "Play the recording: A talk" });
+        assert.ok((await conversation(page).innerText()).includes("first question"));
+        await play.click();
+        await play.waitFor({ state: "detached" });
+        await conversation(page).getByText("second answer").waitFor();
+        await page.goto(`${page.url().split("#")[0]}#at=3`);
+        await page.reload();
+        await isAt(page, 3);
+        assert.equal(await play.count(), 0, "an address with a moment has no poster");
+      });
+      const v = await visitor(server);
+      await v.page.goto(`${server.url}/s/s?at=9`);
+      await v.page.getByRole("button", { name: "Share" }).click();
+      const share = v.page.getByRole("dialog", { name: "Share" });
+      assert.match(await share.getByLabel("Embed code", { exact: true }).inputValue(), /poster="9" at="0"/);
+      assert.match(
+        await share.getByLabel("Code of the frame", { exact: true }).inputValue(),
+        /<iframe src="s\.html#poster=9"/,
+      );
+      await share.getByRole("button", { name: "Export a recording…" }).click();
+      const dialog = v.page.getByRole("dialog", { name: "Export" });
+      await dialog.getByLabel("shows first").selectOption("here");
+      await dialog.getByLabel("has the theme").selectOption("light");
+      const [request] = await Promise.all([
+        v.page.waitForRequest((r) => r.url().endsWith("/export")),
+        v.page.waitForEvent("download"),
+        dialog.getByRole("button", { name: "Save file" }).click(),
+      ]);
+      const { poster, start, theme } = request.postDataJSON();
+      assert.deepEqual({ poster, start, theme }, { poster: 9, start: 0, theme: "light" });
+      await v.page.getByText("Saved as s.html", { exact: false }).waitFor();
+      await v.page.getByText("The rules found nothing to redact.", { exact: false }).waitFor();
+      await v.end();
+    }),
+
   "a recording is saved from the page, opens from a file, makes no requests, and plays": () =>
     lab(async (server) => {
       const head = await recorded(server, "s", talk);

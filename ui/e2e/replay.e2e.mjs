@@ -84,6 +84,31 @@ export const checks = {
       assert.equal((await words(page)).at(-1), `w${at}`);
     }, speech(180)),
 
+  "replay: a busy machine that gives React's scheduler no turn plays on without an error": () =>
+    onPage(
+      "/",
+      (server) => importExport(server, timed("s", speech(180))),
+      async (page, server) => {
+        await page.goto(`${server.url}/s/s?at=5`);
+        await conversation(page).getByText("w1", { exact: true }).waitFor();
+        await page.getByRole("slider").waitFor();
+        await page.keyboard.press(" ");
+        await page.evaluate(async () => {
+          const { postMessage } = MessagePort.prototype; // React's scheduler waits for its message
+          const held = [];
+          MessagePort.prototype.postMessage = function (...message) {
+            held.push(() => postMessage.apply(this, message));
+          };
+          const frame = () => new Promise((ok) => requestAnimationFrame(ok));
+          for (let n = 0; n < 120; n++) await frame(); // more than React accepts in a loop
+          MessagePort.prototype.postMessage = postMessage;
+          for (const send of held) send();
+        });
+        const { at } = await position(page);
+        await until(async () => (await position(page)).at > at, "it plays on");
+      },
+    ),
+
   "replay: four idle minutes are skipped at once, and the bar stays usable": () =>
     player(async (page) => {
       await press(page, "Home");

@@ -78,8 +78,9 @@ export const checks = {
       await conversation(page).getByText("a note from outside").waitFor();
       assert.match(await asks(page).last().getAttribute("title"), /belongs to no turn/);
       await page.keyboard.press("u");
-      await page.keyboard.press("End");
-      await isAt(page, 19);
+      await page.keyboard.press("End"); // it is live
+      await page.keyboard.press("Alt+,");
+      await isAt(page, 18);
       await until(async () => /go live first/.test(await why(2)), "the reason in playback is to go live");
     }),
 
@@ -93,7 +94,8 @@ export const checks = {
       async (page, server, v) => {
         v.expected.push(/409/);
         await conversation(page).getByText("third question").hover();
-        await asks(page).nth(4).click();
+        const row = conversation(page).getByRole("listitem").filter({ hasText: "third question" });
+        await row.getByRole("button", { name: "Rewind to here" }).click();
         const dialog = page.getByRole("dialog", { name: "Rewind to here?" });
         await dialog.getByText("1 turn, 2 messages", { exact: false }).waitFor();
         await server.call("POST", "/sessions/s/rewind", { before_invocation_id: "i2" }); // another user
@@ -123,7 +125,8 @@ export const checks = {
       async (page, server) => {
         await conversation(page).getByText("take your time").first().hover();
         await page.getByRole("button", { name: "Stop" }).waitFor();
-        await asks(page).nth(4).click();
+        const row = conversation(page).getByRole("listitem").filter({ hasText: "take your time" });
+        await row.getByRole("button", { name: "Rewind to here" }).click();
         const dialog = page.getByRole("dialog", { name: "Rewind to here?" });
         await dialog.getByText("1 run will be cancelled first.").waitFor();
         await dialog.getByRole("button", { name: "Rewind", exact: true }).click();

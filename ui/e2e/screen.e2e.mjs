@@ -20,17 +20,34 @@ export const checks = {
     await v.page.goto(server.url);
     await v.page.getByText("No sessions yet").waitFor();
     await v.page.getByText('tapedeck run "Say hello"').waitFor();
+    await v.page.getByRole("main").getByRole("button", { name: "New session" }).click();
+    await v.page.getByRole("dialog", { name: "New session" }).waitFor();
     await v.end();
     await server.stop();
   },
 
-  "the list updates by itself: a new fork appears under its parent": () =>
+  "the list updates by itself: a new fork appears first": () =>
     lab(async (page, server) => {
       await page.locator("[data-session=s]").waitFor();
       await server.call("POST", "/sessions/s/fork", { at: 7, id: "branch", title: "Another way" });
       await page.locator("[data-session=branch]").waitFor();
       const ids = await page.locator("[data-session]").evaluateAll((rows) => rows.map((r) => r.dataset.session));
-      assert.deepEqual(ids, ["s", "branch"]);
+      assert.deepEqual(ids, ["branch", "s"]);
+    }, "/"),
+
+  "all tabs of the side panel are visible at the usual width": () =>
+    lab(async (page) => {
+      const tabs = page.getByRole("tablist", { name: "Panels" });
+      await tabs.waitFor();
+      const [inner, outer] = await tabs.evaluate((t) => [t.scrollWidth, t.clientWidth]);
+      assert.ok(inner <= outer, `the tabs need ${inner} px of ${outer}`);
+    }),
+
+  "a row of the list shows the last message without marks of Markdown": () =>
+    lab(async (page, server) => {
+      await server.session({ id: "m", title: "Marks", agent: "hello" });
+      await server.append("m", turn("i1", "a question", "**Done**, see `main.go`"));
+      await page.locator("[data-session=m]").getByText("Done, see main.go").waitFor();
     }, "/"),
 
   "keys move the playhead after a click anywhere, but not while the user types": () =>
@@ -173,7 +190,7 @@ export const checks = {
       await page.keyboard.press("j");
       await page.keyboard.press("x");
       await page.keyboard.press("c");
-      await page.getByText("The first turn is the same.").waitFor();
+      await page.getByText(/^The same until turn 2/).waitFor();
       await page.getByText("another answer").first().waitFor();
     }, "/"),
 

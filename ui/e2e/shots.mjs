@@ -1,5 +1,5 @@
 // Retakes the screenshots in docs/screen: node e2e/shots.mjs [part of a name]. Look at each.
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -40,12 +40,10 @@ await server.call("POST", `/sessions/${id}/rewind`, { before_invocation_id: task
 
 const { markers } = await server.call("GET", `/sessions/${id}/replay-index`);
 const failing = markers.find((m) => m.kind === "error").offset; // when the first test run has failed
+/** Waits for what is open by itself: the edit, and the tool that failed. */
 const open = async (page) => {
-  await page.getByRole("button", { name: /^Edit/ }).first().click();
-  await page
-    .getByRole("button", { name: /^Bash.*failed/ })
-    .first()
-    .click();
+  for (const name of [/^Edit/, /^Bash.*failed/])
+    await page.getByRole("button", { name, expanded: true }).first().waitFor();
 };
 const at = (n) => `2026-01-05T10:0${n}:00.000Z`;
 const line = (type, n, message) => JSON.stringify({ type, uuid: `u${n}`, sessionId: "s-1", timestamp: at(n), message });
@@ -78,6 +76,7 @@ await server.append("panes", [
 ]);
 const shots = [
   ["sessions", "/"],
+  ["sessions-phone", "/", undefined, { viewport: { width: 390, height: 780 }, hasTouch: true }],
   ["live", "/s/demo_live"],
   ["playback", `/s/${id}?at=150&panel=plan`, open],
   ["rewound", `/s/${id}?panel=summary`],
@@ -103,10 +102,10 @@ const exported = await fetch(`${server.url}/api/v1/sessions/${id}/export`, {
 writeFileSync(recording, Buffer.from(await exported.arrayBuffer()));
 
 for (const colorScheme of ["light", "dark"]) {
-  for (const [name, path, act] of shots) {
+  for (const [name, path, act, screen] of shots) {
     if (!name.includes(process.argv[2] ?? "")) continue;
     await peopleJoin();
-    const v = await visitor(server, { colorScheme, viewport: { width: 1280, height: 800 } });
+    const v = await visitor(server, { colorScheme, viewport: { width: 1280, height: 800 }, ...screen });
     await v.page.goto(server.url + path);
     await v.page.waitForFunction(() => !document.body.innerText.includes("```")); // Markdown is loaded later
     await v.page.waitForTimeout(1500);
@@ -129,6 +128,7 @@ for (const colorScheme of ["light", "dark"]) {
 rmSync(recording);
 if (["branches", "compare", "switcher"].some((name) => name.includes(process.argv[2] ?? ""))) await shootBranches();
 if ("time".includes(process.argv[2] ?? "")) await shootTime();
+if (["workflow", "workflows", "inbox"].some((name) => name.includes(process.argv[2] ?? ""))) await shootWorkflow();
 await closeBrowser();
 await server.stop();
 
@@ -155,6 +155,49 @@ async function shootTime() {
     await t.page.waitForTimeout(400);
     await t.page.screenshot({ path: `${folder}time-${colorScheme}.png` });
     await t.end();
+  }
+  await other.stop();
+}
+
+/** The demo's workflow while a person has to decide, on a separate server. */
+async function shootWorkflow() {
+  const other = await Server.start("--demo");
+  const bpmn = readFileSync(new URL("../../cmd/tapedeck/demo_triage.bpmn", import.meta.url), "utf8");
+  await other.call("PUT", "/workflows/triage", bpmn, "application/xml");
+  await other.session({ id: "w", title: "Triage of a vulnerability", agent: "workflow" });
+  await other.call("POST", "/workflows/run", { bpmn, session: "w", variables: { cve: "CVE-2026-4711" } });
+  await until(async () => (await other.call("GET", "/sessions/w")).status === "waiting", "a person has to decide");
+  const all = [
+    [
+      "workflow",
+      "/s/w?view=workflow",
+      (page) =>
+        page
+          .getByRole("button", { name: /^Collect/ })
+          .first()
+          .click(),
+    ],
+    [
+      "workflows",
+      "/workflows",
+      (page) =>
+        page
+          .getByRole("link", { name: /triage/ })
+          .first()
+          .click(),
+    ],
+    ["inbox", "/inbox"],
+  ];
+  for (const colorScheme of ["light", "dark"]) {
+    for (const [name, path, act] of all) {
+      const t = await visitor(other, { colorScheme, viewport: { width: 1280, height: 800 } });
+      await t.page.goto(other.url + path);
+      await t.page.waitForTimeout(2000);
+      await act?.(t.page);
+      await t.page.waitForTimeout(800);
+      await t.page.screenshot({ path: `${folder}${name}-${colorScheme}.png` });
+      await t.end();
+    }
   }
   await other.stop();
 }

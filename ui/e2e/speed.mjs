@@ -1,5 +1,6 @@
 // Measures the screen with long sessions: node e2e/speed.mjs [events…]. It prints
 // the table of docs/screen.md and has no limits, because machines differ.
+import { rolldown } from "rolldown";
 import { closeBrowser, openBrowser, Server, turn, visitor } from "./lab.mjs";
 import { recording } from "./recording.mjs";
 
@@ -62,7 +63,32 @@ async function measure(server, size) {
   out.set("heap, after playing", await heap(page));
   await burst(server, page, out);
   await v.end();
+  out.set("folded in a page: events a second, median", await folded(server, made.text));
   return out;
+}
+
+/** The rate at which the fold of @tapedeck/client alone folds parsed events in a page. */
+async function folded(server, text) {
+  const input = new URL("../../packages/client/src/fold/index.ts", import.meta.url).pathname;
+  const bundle = await rolldown({ input });
+  const { output } = await bundle.generate({ format: "iife", name: "fold" });
+  const v = await visitor(server, { bypassCSP: true });
+  await v.page.goto(`${server.url}/`);
+  await v.page.evaluate(`${output[0].code};globalThis.fold = fold`);
+  const rates = await v.page.evaluate((text) => {
+    const [, ...events] = text
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    return Array.from({ length: 7 }, () => {
+      const conversation = new globalThis.fold.Conversation();
+      const began = performance.now();
+      for (const e of events) conversation.apply(e);
+      return (1000 * events.length) / (performance.now() - began);
+    });
+  }, text);
+  await v.end();
+  return Math.round(rates.sort((a, b) => a - b)[3]).toLocaleString("en");
 }
 
 /** Follows a session that gets 2,000 events a second for five seconds, while pressing keys. */
@@ -221,9 +247,15 @@ async function at(page, offset) {
   await page.getByText(new RegExp(`^event ${offset.toLocaleString("en")} of`)).waitFor();
 }
 
-/** Waits until the network has been idle for half a second. */
+/** Waits until no request but streams, which have no end, has begun or ended for half a second. */
 async function quiet(page) {
-  await page.waitForLoadState("networkidle");
+  let last = performance.now();
+  const note = (r) => {
+    if (!r.url().includes("/stream")) last = performance.now();
+  };
+  for (const event of ["request", "requestfinished", "requestfailed"]) page.on(event, note);
+  while (performance.now() - last < 500) await page.waitForTimeout(100);
+  for (const event of ["request", "requestfinished", "requestfailed"]) page.off(event, note);
 }
 
 /** Counts the API requests of the page and their bytes. */

@@ -49,7 +49,7 @@ command = "a-program-that-is-not-installed"
 /** Starts a session with the dialog, and checks who answers. */
 async function startHello(page, server, open) {
   const before = page.url();
-  await page.getByRole("button", { name: "New session" }).waitFor();
+  await page.getByRole("banner").getByRole("button", { name: "New session" }).waitFor();
   await open();
   const dialog = page.getByRole("dialog", { name: "New session" });
   const field = dialog.getByRole("textbox", { name: "First message" });
@@ -72,7 +72,9 @@ export const checks = {
       "/",
       async () => {},
       async (page, server) => {
-        await startHello(page, server, () => page.getByRole("button", { name: "New session" }).click());
+        await startHello(page, server, () =>
+          page.getByRole("banner").getByRole("button", { name: "New session" }).click(),
+        );
         await page.goto(server.url);
         await page.getByText("Say hello").first().waitFor();
         await startHello(page, server, () => page.keyboard.press("n"));
@@ -90,14 +92,14 @@ export const checks = {
       "/",
       async () => {},
       async (page) => {
-        await page.getByRole("button", { name: "New session" }).waitFor();
+        await page.getByRole("banner").getByRole("button", { name: "New session" }).waitFor();
         await page.keyboard.press("n");
         const dialog = page.getByRole("dialog", { name: "New session" });
         await dialog.getByRole("button", { name: "Start" }).click();
         await dialog.getByRole("alert").getByText("Write what the agent should do.").waitFor();
         await dialog.getByRole("textbox", { name: "First message" }).fill("half a thought");
         await page.reload();
-        await page.getByRole("button", { name: "New session" }).waitFor();
+        await page.getByRole("banner").getByRole("button", { name: "New session" }).waitFor();
         await page.keyboard.press("n");
         const again = page.getByRole("textbox", { name: "First message" });
         await again.waitFor();
@@ -111,7 +113,7 @@ export const checks = {
         "/",
         async () => {},
         async (page, server) => {
-          await page.getByRole("button", { name: "New session" }).waitFor();
+          await page.getByRole("banner").getByRole("button", { name: "New session" }).waitFor();
           await page.keyboard.press("n");
           const dialog = page.getByRole("dialog", { name: "New session" });
           await dialog.getByText("greets").waitFor();
@@ -189,7 +191,9 @@ export const checks = {
       "/",
       async () => {},
       async (page, server) => {
-        await startHello(page, server, () => page.getByRole("button", { name: "New session" }).tap());
+        await startHello(page, server, () =>
+          page.getByRole("banner").getByRole("button", { name: "New session" }).tap(),
+        );
         for (const control of [answers(page), page.getByRole("button", { name: "Share" })]) {
           const box = await control.boundingBox();
           assert.ok(box.height >= 43.5 && box.x >= 0 && box.x + box.width <= 390, JSON.stringify(box));
@@ -231,6 +235,98 @@ export const checks = {
         await page.getByRole("link", { name: "Compare with it" }).click();
         await page.getByText("a better question").first().waitFor();
         await page.getByText("second question").first().waitFor();
+      },
+    ),
+
+  "a turn is run again by another agent in a fork, from its answer, by key and from the palette, and compared in one click":
+    () =>
+      onPage(
+        "/s/s",
+        async (server) => {
+          await server.session({ id: "s", title: "A talk", agent: "coder" });
+          await server.append("s", [
+            ...turn("i1", "first question", "first answer"),
+            ...turn("i2", "second question", "second answer"),
+          ]);
+        },
+        async (page, server) => {
+          const dialog = page.getByRole("dialog", { name: "Run again from here with another agent" });
+          await conversation(page).getByText("first answer").click();
+          await page.keyboard.press("A");
+          await dialog.getByText("first question", { exact: true }).waitFor();
+          await dialog.getByRole("button", { name: "Cancel" }).click();
+          await page.keyboard.press("Escape");
+          await page.keyboard.press("Control+k");
+          await page.getByPlaceholder(/Find a session/).fill("another agent");
+          await page.getByRole("option", { name: /Run again from here/ }).click();
+          await dialog.getByText("second question", { exact: true }).waitFor(); // without a selection: the newest turn
+          await dialog.getByRole("button", { name: "Cancel" }).click();
+
+          await conversation(page).getByText("second answer").click();
+          await page.getByRole("button", { name: "Run again from here with another agent" }).click();
+          await dialog.getByText("coder answered here.").waitFor();
+          const agent = dialog.getByRole("combobox", { name: "Agent that answers" });
+          assert.notEqual(await agent.inputValue(), "coder", "another agent is proposed");
+          await agent.selectOption("hello");
+          await dialog.getByRole("button", { name: "Fork and run" }).click();
+          await page.getByRole("heading", { name: "A talk (hello)" }).waitFor();
+          await conversation(page).getByText("first answer").waitFor();
+          await conversation(page).getByText("second question", { exact: true }).waitFor();
+          assert.equal(await answers(page).inputValue(), "hello");
+          const fork = await server.call("GET", `/sessions/${idOf(page)}`);
+          assert.equal(fork.parent, "s");
+          assert.equal((await server.snapshot("s")).messages.length, 4, "the session did not change");
+          await page.getByRole("link", { name: "Compare with it" }).click();
+          await page.getByText("second answer").first().waitFor();
+          await page.getByText("The same: 1 message").waitFor(); // the question is the same
+        },
+      ),
+
+  "the state is changed in a fork that leaves at the playhead, and an agent runs there": () =>
+    onPage(
+      "/s/s?panel=state",
+      async (server) => {
+        await server.session({ id: "s", title: "A talk", agent: "hello" });
+        const state = (invocation, snapshot) => ({ type: "STATE_SNAPSHOT", invocation, data: { snapshot } });
+        const [asked, began, ...rest] = turn("i1", "first question", "first answer");
+        await server.append("s", [asked, began, state("i1", { step: 1, draft: "a" }), ...rest]);
+        const [again, start, ...more] = turn("i2", "second question", "second answer");
+        await server.append("s", [again, start, state("i2", { step: 2 }), ...more]);
+      },
+      async (page, server) => {
+        const panel = page.getByRole("tabpanel", { name: "State" });
+        await panel.getByText('"step": 2').waitFor();
+        const { markers } = await server.call("GET", "/sessions/s/replay-index");
+        const second = markers.filter((m) => m.kind === "user")[1].offset;
+        await page.goto(`${server.url}/s/s?panel=state&at=${second}`);
+        await panel.getByText('"step": 1').waitFor();
+        await panel.getByRole("button", { name: "Change it in a fork" }).click();
+        const dialog = page.getByRole("dialog", { name: "Change the state in a fork" });
+        const field = dialog.getByRole("textbox", { name: "Shared state, as JSON" });
+        assert.deepEqual(JSON.parse(await field.inputValue()), { step: 1, draft: "a" });
+
+        await dialog.getByRole("button", { name: "Fork", exact: true }).click();
+        await dialog.getByRole("alert").getByText("Change the state, or write a message.").waitFor();
+        await field.fill('{\n  "step": 5,\n  draft: "b"\n}');
+        await dialog
+          .getByRole("alert")
+          .getByText(/This is not JSON: line 3, column 3/)
+          .waitFor();
+        assert.equal(await dialog.getByRole("button", { name: "Fork", exact: true }).isDisabled(), true);
+        await field.fill('{"step": 5}');
+        await dialog.getByRole("textbox", { name: /Message for the agent/ }).fill("go on from five");
+        await dialog.getByRole("button", { name: "Fork and run" }).click();
+
+        await conversation(page).getByText("go on from five", { exact: true }).waitFor();
+        const fork = await server.call("GET", `/sessions/${idOf(page)}`);
+        assert.deepEqual([fork.parent, fork.fork_at], ["s", second]);
+        const now = await server.snapshot(fork.id);
+        assert.deepEqual(now.state.value, { step: 5 });
+        assert.equal(
+          now.messages.some((m) => m.text === "second question"),
+          false,
+        );
+        assert.deepEqual((await server.snapshot("s")).state.value, { step: 2 }, "the session did not change");
       },
     ),
 

@@ -39,6 +39,12 @@ const isState = (page, element, want) =>
     () => state(page, element),
   );
 
+/** Clears a workflow that runs, which asks first. */
+async function clears(page) {
+  await page.getByRole("button", { name: "Clear execution" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Cancel and clear" }).click();
+}
+
 const facts = "A crafted length field overflows a buffer in the parser. The score is 8.1.";
 const impact = '{"severity":8,"systems":["gateway","billing"]}';
 const remedy = "Version 4.2.1 has the patch; a restart is enough.";
@@ -154,6 +160,9 @@ export const checks = {
         await bubble(page, "Collect the facts").click();
         await talk(page, "thread_Collect").getByText(facts, { exact: true }).waitFor();
         await page.getByRole("button", { name: "Clear execution" }).click();
+        await page.getByRole("button", { name: "Keep it" }).click();
+        await isState(page, "Decide", "waiting");
+        await clears(page);
         await page.getByText("This run was reverted. The log still has it.").waitFor();
         await isState(page, "Collect", "reverted");
         await bubble(page, "Collect the facts, 0 messages").waitFor();
@@ -161,7 +170,8 @@ export const checks = {
         await page.getByText("No variables at this moment.").waitFor();
         await page.getByRole("button", { name: "Undo" }).click();
         await isState(page, "Collect", "completed");
-        await page.getByRole("button", { name: "Clear execution" }).click();
+        await page.getByRole("button", { name: "Resume" }).waitFor();
+        await page.getByRole("button", { name: "Clear execution" }).click(); // nothing runs: no question
         await page.getByRole("button", { name: "Run again" }).click();
         await decides(server);
         await isState(page, "Decide", "waiting");
@@ -206,7 +216,7 @@ export const checks = {
           .getByRole("button", { name: /Assess the impact/ })
           .last()
           .click();
-        // It plays for less than half a second, so the page itself notes what it showed.
+        // The page itself notes what it showed.
         await diagram(page)
           .locator('[data-element-id="Impact"]')
           .evaluate((e) => {
@@ -214,8 +224,73 @@ export const checks = {
             new MutationObserver(() => globalThis.shown.push(e.getAttribute("class"))).observe(e, { attributes: true });
           });
         await page.getByRole("button", { name: "Replay this task" }).click();
+        await page.getByText(/^Plays one part at 0\.\d+×, then stops$/).waitFor();
         const shown = () => page.evaluate(() => globalThis.shown.join("\n"));
         await until(async () => /state-active[\s\S]*state-completed/.test(await shown()), "it plays", shown);
+        await page.getByRole("button", { name: "Play", exact: true }).waitFor();
+        await page.getByText(`event ${of("Impact").end_offset + 1} of `, { exact: false }).waitFor(); // its last event, no more
+        await page.getByText("Playback (the agent is not called)").waitFor();
+        await page.getByRole("button", { name: "Go to end" }).click();
+        await page.getByText("Playback (the agent is not called)").waitFor({ state: "detached" });
+        assert.ok(await page.getByRole("button", { name: "Rewind before" }).isEnabled());
+      },
+      { args },
+    ),
+
+  "workflow: a question in the past leads to the live one": () =>
+    onPage(
+      "/s/w?view=workflow",
+      run,
+      async (page, server) => {
+        await isState(page, "Decide", "waiting");
+        const { head } = await server.call("GET", "/sessions/w");
+        await page.goto(`${server.url}/s/w?view=workflow&at=${head}&task=Decide`);
+        const task = panel(page, "Decide what to do");
+        await task.getByRole("button", { name: "Go live to answer" }).waitFor();
+        assert.ok(await task.getByRole("button", { name: "Submit" }).isDisabled());
+        await task.getByRole("button", { name: "Go live to answer" }).click();
+        await task.getByRole("button", { name: "Go live to answer" }).waitFor({ state: "detached" });
+        await task.getByLabel("What shall be done?").selectOption("wait");
+        await task.getByRole("button", { name: "Submit" }).click();
+        await isState(page, "Settled", "completed");
+      },
+      { args },
+    ),
+
+  "workflow: after the end, a task that was not reached has no bubble": () =>
+    onPage(
+      "/s/w?view=workflow",
+      async (server) => {
+        await server.session({ id: "w", title: "Triage", agent: "workflow" });
+        await start(server, { session: "w", bpmn: triage.replace(facts, long.repeat(40)) });
+      },
+      async (page) => {
+        await isState(page, "Collect", "active");
+        await bubble(page, "Assess the impact").waitFor();
+        await page.getByRole("button", { name: "Cancel" }).click();
+        await isState(page, "Collect", "cancelled");
+        await bubble(page, "Assess the impact").waitFor({ state: "detached" });
+        await bubble(page, "Collect the facts").waitFor();
+      },
+      { args },
+    ),
+
+  "workflow: before a rewind the dialog names the tasks that begin again": () =>
+    onPage(
+      "/s/w?view=workflow",
+      run,
+      async (page) => {
+        await line(page, /Find a remedy/).click();
+        await panel(page, "Find a remedy").getByRole("button", { name: "Rewind before" }).click();
+        const dialog = page.getByRole("dialog", { name: "Rewind before Find a remedy?" });
+        await dialog
+          .getByText(/Not finished at that moment: Assess the impact\. .*its agent is called again/)
+          .waitFor();
+        await dialog.getByRole("button", { name: "Cancel" }).click();
+        await line(page, /Assess the impact/).click();
+        await panel(page, "Assess the impact").getByRole("button", { name: "Rewind before" }).click();
+        await page.getByText(/Also reverted: Find a remedy/).waitFor();
+        assert.equal(await page.getByText(/Not finished at that moment/).count(), 0);
       },
       { args },
     ),
@@ -289,21 +364,31 @@ export const checks = {
         const name = await line(page, /Assess the impact/).innerText();
         assert.match(name, /Done/);
         assert.match(await line(page, /Assess the impact/).textContent(), /2 messages, 1 tool call/);
+        await line(page, /Decide what to do/).focus();
+        await page.keyboard.press("Enter");
+        const choice = panel(page, "Decide what to do").getByLabel("What shall be done?");
+        await until(() => choice.evaluate((e) => e === document.activeElement), "Enter goes to the form");
       },
       { args },
     ),
 
-  "workflow: a phone shows the list first, and a task over it": () =>
+  "workflow: a phone shows the diagram, the list below it, and a task over both": () =>
     onPage(
       "/s/w?view=workflow",
       run,
       async (page) => {
         await line(page, /Decide what to do/).waitFor();
         const top = async (l) => (await l.boundingBox()).y;
-        await diagram(page).waitFor({ state: "attached" });
-        assert.ok((await top(line(page, /Reported/))) < (await top(diagram(page))), "the diagram is above the list");
+        await isState(page, "Decide", "waiting");
+        const drawn = await diagram(page).boundingBox();
+        assert.ok(drawn.height >= 150 && drawn.width >= 380, JSON.stringify(drawn));
+        assert.ok(
+          (await top(line(page, /Decide what to do/))) > drawn.y + drawn.height,
+          "the list is below the diagram",
+        );
         await line(page, /Decide what to do/).click();
         const box = await panel(page, "Decide what to do").boundingBox();
+        assert.ok(box.height > 500, `the sheet has ${box.height} pixels`);
         assert.ok(box.x >= 0 && box.width >= 380 && box.x + box.width <= 391, JSON.stringify(box));
         const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
         assert.ok(wide <= 0, `the page is ${wide} pixels too wide`);
@@ -316,6 +401,43 @@ export const checks = {
         await page.getByRole("group", { name: "Value of decision" }).getByText("accept").waitFor();
       },
       { args, viewport: { width: 390, height: 844 } },
+    ),
+
+  "workflow: on a phone the diagram opens over the whole page, at what is active, and is moved with fingers": () =>
+    onPage(
+      "/s/w?view=workflow",
+      run,
+      async (page) => {
+        await isState(page, "Decide", "waiting");
+        const node = () => diagram(page).locator('[data-element-id="Decide"] .djs-hit').first().boundingBox();
+        const small = await node();
+        await page.getByRole("button", { name: "Show the diagram on the full screen" }).click();
+        const leave = page.getByRole("button", { name: "Leave the full screen" });
+        await leave.waitFor();
+        const all = await diagram(page).boundingBox();
+        assert.deepEqual([all.x, all.y, all.width, all.height], [0, 0, 390, 844]);
+        const large = await node();
+        assert.ok(large.width > 1.5 * small.width, `${large.width} pixels instead of ${small.width}`);
+        assert.ok(large.x >= 0 && large.x + large.width <= 390, `the active element is in view: ${large.x}`);
+        const finger = (type, pointerId, clientX, clientY) =>
+          diagram(page)
+            .locator(".djs-container")
+            .dispatchEvent(type, { pointerType: "touch", pointerId, clientX, clientY, bubbles: true });
+        await finger("pointerdown", 1, 200, 300);
+        await finger("pointermove", 1, 160, 300);
+        await until(async () => Math.abs((await node()).x - large.x + 40) < 2, "one finger drags");
+        await finger("pointerdown", 2, 260, 300);
+        await finger("pointermove", 2, 310, 300);
+        await until(async () => (await node()).width > 1.3 * large.width, "two fingers zoom");
+        await page.keyboard.press("Escape");
+        await leave.waitFor({ state: "detached" });
+        assert.ok((await diagram(page).boundingBox()).height < 500);
+        await page.getByRole("button", { name: "Show the diagram on the full screen" }).click();
+        await diagram(page).locator('[data-element-id="Decide"] .djs-hit').first().click();
+        await leave.waitFor({ state: "detached" });
+        await panel(page, "Decide what to do").waitFor();
+      },
+      { args, viewport: { width: 390, height: 844 }, hasTouch: true },
     ),
 
   "workflow: axe finds no fault on its pages, light and dark": async () => {
@@ -472,7 +594,7 @@ export const checks = {
         await decides(server);
       },
       async (page) => {
-        await page.getByText("This diagram cannot be drawn").waitFor();
+        await page.getByText("This diagram cannot be drawn: the file does not say where its elements are.").waitFor();
         await line(page, /Collect the facts/).click();
         await talk(page, "thread_Collect").getByText(facts, { exact: true }).waitFor();
         await line(page, /Decide what to do/).click();

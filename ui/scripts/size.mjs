@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { root } from "./source.mjs";
 
-const limit = 200 * 1024;
+const limit = 120 * 1024;
 const dist = join(root, "web/dist");
 
 // The files that index.html names are loaded at once, and so are their imports.

@@ -1,8 +1,4 @@
-import { createClient } from "@tapedeck/client";
-import type { DeckOptions } from "@tapedeck/client/player";
-
-/** The client of the server that served this page. The screen talks to it with this client only. */
-export const client = createClient({ url: origin() });
+import { createEndPoints } from "@tapedeck/client";
 
 // The page of a recording is a file: it has no server and sends no requests, but it shares
 // components that import this client.
@@ -11,7 +7,8 @@ function origin(): string {
   return protocol === "http:" || protocol === "https:" ? origin : "http://127.0.0.1:4747";
 }
 
-export const { api } = client;
+/** The address of the server that served this page. */
+export const url = origin();
 
-/** A deck that reads from the server. */
-export const liveDeck: DeckOptions = { api, follow: (id, listener) => client.follower(id, listener) };
+/** The end points of that server. What follows a session is in live.ts, which the first page does not load. */
+export const api = createEndPoints({ url });

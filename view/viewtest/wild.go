@@ -70,6 +70,7 @@ var Others = []Shape{
 	{tapedeck.WorkflowEntered, `{"element":"task_%s"}`},
 	{tapedeck.WorkflowEntered, `{"element":"task_%s","activation":"%s","items":[1,2],"variables":{"a":1},"thread":"thread_task_%s","attempt":1}`},
 	{tapedeck.WorkflowWaiting, `{"element":"task_%s","activation":"%s","for":"timer","due":"2026-01-05T12:34:56Z","repeats":-1}`},
+	{tapedeck.WorkflowWaiting, `{"element":"sub_%s","activation":"%s","for":"message","message":"m","within":true}`},
 	{tapedeck.WorkflowCaught, `{"element":"late_%s","activation":"%s","by":"timer","interrupts":true}`},
 	{tapedeck.WorkflowLeft, `{"element":"task_%s","activation":"%s","flows":["f%s"],"variables":{"a":2}}`},
 	{tapedeck.WorkflowFailed, `{"element":"task_%s","message":"broken"}`},

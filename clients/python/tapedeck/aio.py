@@ -265,6 +265,7 @@ class AsyncClient:
 
     run = _call(Client.run)
     agents = _call(Client.agents)
+    stats = _call(Client.stats)
     search = _call(Client.search)
     import_file = _call(Client.import_file)
 

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO, Self
 
 from .session import Session
 from .transport import Headers, Transport
-from .types import Agent, Imported, SearchResult, SessionInfo, Started
+from .types import Agent, Amount, Imported, SearchResult, SessionInfo, Started, Stats
 from .workflow import Workflows
 
 
@@ -49,10 +49,12 @@ class Client:
 
     def create(
         self, id: str | None = None, *, title: str | None = None, owner: str | None = None, agent: str | None = None,
-        labels: dict[str, str] | None = None, state: Any = None, actor: str | None = None,
+        labels: dict[str, str] | None = None, budget: Amount | None = None, state: Any = None,
+        actor: str | None = None,
     ) -> Session:
         """Creates a session and returns its handle. An id that exists is a ``conflict``."""
-        body = without_none(id=id, title=title, owner=owner, agent=agent, labels=labels, state=state, actor=actor)
+        body = without_none(id=id, title=title, owner=owner, agent=agent, labels=labels, budget=budget, state=state,
+            actor=actor)
         return self.session(self.transport.call("POST", "/api/v1/sessions", body)["id"])
 
     def sessions(
@@ -75,15 +77,21 @@ class Client:
     def run(
         self, task: str, *, agent: str | None = None, thread: str | None = None, title: str | None = None,
         config: dict[str, Any] | None = None, message_id: str | None = None, actor: str | None = None,
+        budget: Amount | None = None,
     ) -> Started:
-        """Creates a session and starts a task with an agent of the server."""
+        """Creates a session and starts a task with an agent of the server. See :meth:`Session.task`."""
         body = without_none(
-            task=task, agent=agent, thread=thread, title=title, config=config, message_id=message_id, actor=actor)
+            task=task, agent=agent, thread=thread, title=title, config=config, message_id=message_id, actor=actor,
+            budget=budget)
         return self.transport.call("POST", "/api/v1/sessions/run", body)
 
     def agents(self) -> list[Agent]:
         """Returns the agents that accept tasks, the default agent first."""
         return self.transport.call("GET", "/api/v1/agents").get("agents") or []
+
+    def stats(self) -> Stats:
+        """Describes the server since its start."""
+        return self.transport.call("GET", "/api/v1/stats")
 
     def search(
         self, q: str, *, session: str | None = None, kind: str | None = None, role: str | None = None,

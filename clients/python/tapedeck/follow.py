@@ -24,7 +24,8 @@ class Follower(Iterator[Event]):
 
     It connects again from its cursor after a lost connection, a restart of the server, or a
     stream that sends nothing, not even the server's comments. It ends when the session is closed,
-    or as ``until`` asks. An error of the server that cannot pass, and a server that is away for
+    or as ``until`` asks. If the session is another one after a new connection, because it was
+    recreated or restored from a backup, the error has the kind ``replaced``. An error of the server that cannot pass, and a server that is away for
     longer than ``give_up``, is a :class:`TapedeckError`; the cursor stays where it is.
 
     Attributes: ``cursor``, the offset that it wants next. ``caught_up``, true once all events
@@ -39,7 +40,8 @@ class Follower(Iterator[Event]):
         self.caught_up = False
         self._transport, self._path, self._query = transport, path, query
         self._give_up, self._on_reconnect = give_up, on_reconnect
-        self._last_id: int | None = None
+        self._last_id: str | None = None
+        self._life = ""  # the incarnation of the session, as an id has it: @3
         self._scope = Scope()
         self._heard = time.monotonic()
         self._attempt = 0
@@ -90,9 +92,9 @@ class Follower(Iterator[Event]):
         headers = {}
         if self._last_id is not None:
             # With it, the server knows that a run whose terminal event was received needs no stream.
-            headers["Last-Event-ID"] = str(self._last_id)
+            headers["Last-Event-ID"] = self._last_id
         answer = self._transport.open(
-            "GET", self._path, query={**self._query, "fromOffset": self.cursor}, headers=headers,
+            "GET", self._path, query={**self._query, "fromOffset": f"{self.cursor}{self._life}"}, headers=headers,
             accept="text/event-stream", repeatable=True, scope=self._scope)
         with contextlib.closing(answer):
             if answer.status == 204:
@@ -112,8 +114,9 @@ class Follower(Iterator[Event]):
                     return
 
     def _take(self, frame: Frame) -> Event | None:
-        offset = int(frame.id) if frame.id.isascii() and frame.id.isdecimal() and len(frame.id) < 20 else None
+        offset = self._offset(frame.id)
         if frame.event in ("caught-up", "end"):
+            self._offset(str(_json(frame.data).get("cursor", "")))
             if offset is not None and offset >= self.cursor:
                 self._seen(offset)
             self.caught_up = True
@@ -133,7 +136,16 @@ class Follower(Iterator[Event]):
         return event
 
     def _seen(self, offset: int) -> None:
-        self._last_id, self.cursor = offset, offset + 1
+        self._last_id, self.cursor = f"{offset}{self._life}", offset + 1
+
+    def _offset(self, cursor: str) -> int | None:
+        """Returns the offset in an id or a cursor, and notes the incarnation of the session in it."""
+        number, at, life = cursor.partition("@")
+        if not (number.isascii() and number.isdecimal() and len(number) < 20):
+            return None
+        if at:
+            self._life = at + life
+        return int(number)
 
 
 def _json(data: bytes) -> dict[str, Any]:

@@ -9,8 +9,8 @@ from .errors import TapedeckError
 from .follow import Follower
 from .transport import Transport, encode, path_of
 from .types import (
-    Answered, Appended, CancelledRun, Context, Erased, Event, Input, MessageSent, Permission, Rewound, SessionInfo, Snapshot,
-    Started, Summary, When, Workflow, event_of,
+    Amount, Answered, Appended, CancelledRun, Context, Erased, Event, Input, MessageSent, Permission, Rewound, SessionInfo,
+    Snapshot, Started, Summary, When, Workflow, event_of,
 )
 
 if TYPE_CHECKING:
@@ -47,9 +47,12 @@ class Session:
         """Returns its catalogue entry."""
         return self._get()
 
-    def rename(self, *, title: str | None = None, labels: dict[str, str] | None = None, actor: str | None = None) -> SessionInfo:
-        """Changes the title, replaces all labels, or both."""
-        body = {k: v for k, v in (("title", title), ("labels", labels), ("actor", actor)) if v is not None}
+    def rename(
+        self, *, title: str | None = None, labels: dict[str, str] | None = None, budget: Amount | None = None,
+        actor: str | None = None,
+    ) -> SessionInfo:
+        """Changes the title, replaces all labels, or sets the budget; an empty budget is no limit."""
+        body = {k: v for k, v in (("title", title), ("labels", labels), ("budget", budget), ("actor", actor)) if v is not None}
         return self.transport.call("PATCH", self._path(()), body)
 
     def close(self, *, actor: str | None = None) -> SessionInfo:
@@ -101,15 +104,16 @@ class Session:
         time. With ``reverse`` it yields those below ``start`` (0: the head), newest first."""
         query = _filter(channel, thread, type, invocation, effective)
         query.update(limit=page, reverse=reverse or None)
-        query["from"] = start or (None if reverse else 0)
+        query["from"] = last = start or (None if reverse else 0)
         while True:
             answer = self._get("events", **query)
             for value in answer.get("events") or []:
                 yield event_of(value)
             at, head = answer.get("next"), answer.get("head")
-            if not isinstance(at, int) or at == query["from"] or (at == 0 if reverse else at >= (head or 0)):
+            if not isinstance(at, int) or at == last or (at == 0 if reverse else at >= (head or 0)):
                 return
-            query["from"] = at
+            last = at
+            query["from"] = answer.get("cursor") or at  # a session that is created again meanwhile answers 410
 
     def follow(
         self, start: int = 0, *, until: str | None = None, invocation: str | Iterable[str] | None = None,
@@ -136,13 +140,16 @@ class Session:
     def task(
         self, task: str, *, agent: str | None = None, thread: str | None = None, config: dict[str, Any] | None = None,
         message_id: str | None = None, actor: str | None = None, when: When | None = None,
+        budget: Amount | None = None,
     ) -> Started:
         """Starts the next task with an agent of the server. To record an agent of your own, use
         :meth:`run`. A task with a ``message_id`` can be sent again safely. ``when`` says what to
         do while a run is open in the thread: ``"now"`` (the task is refused), ``"queue"``,
-        ``"steer"`` or ``"interrupt"``. A task that waits has the status ``"waiting"``."""
+        ``"steer"`` or ``"interrupt"``. A task that waits has the status ``"waiting"``. ``budget``
+        says what the run may use before it asks people; what it leaves out is as for the agent."""
         return self._post(
-            "task", task=task, agent=agent, thread=thread, config=config, message_id=message_id, actor=actor, when=when)
+            "task", task=task, agent=agent, thread=thread, config=config, message_id=message_id, actor=actor, when=when,
+            budget=budget)
 
     def inputs(self, thread: str | None = None) -> list[Input]:
         """Returns the tasks that wait, in the order in which they will run, and the newest of those that have ended."""
@@ -164,10 +171,10 @@ class Session:
 
     def resume(
         self, task: str | None = None, *, agent: str | None = None, thread: str | None = None,
-        config: dict[str, Any] | None = None, actor: str | None = None,
+        config: dict[str, Any] | None = None, actor: str | None = None, budget: Amount | None = None,
     ) -> Started:
         """Resumes the newest run of a thread that was cancelled, interrupted or failed."""
-        return self._post("resume", task=task, agent=agent, thread=thread, config=config, actor=actor)
+        return self._post("resume", task=task, agent=agent, thread=thread, config=config, actor=actor, budget=budget)
 
     def permissions(self) -> list[Permission]:
         """Returns the questions to people that nobody has answered yet, the oldest first."""

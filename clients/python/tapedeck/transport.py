@@ -266,21 +266,29 @@ class Transport:
         try:
             sock.settimeout(max(0.001, deadline - time.monotonic()))
             conn.http.response_class = functools.partial(_Response, deadline)  # type: ignore[assignment]
-            conn.http.request(method, target, body=body, headers=dict(headers))
-            resp: _Response = conn.http.getresponse()  # type: ignore[assignment]
+            refused: OSError | None = None
+            try:
+                conn.http.request(method, target, body=body, headers=dict(headers))
+            except (BrokenPipeError, ConnectionResetError) as e:
+                refused = e  # a server that refuses a body answers before it has read it
+            try:
+                resp: _Response = conn.http.getresponse()  # type: ignore[assignment]
+            except (OSError, http.client.HTTPException) as e:
+                raise refused or e
             if resp.timed.ended:  # http.client takes a head that was cut off for a whole one
                 raise ConnectionError("the head of the answer is incomplete")
             return resp
         except TimeoutError as e:
-            raise TapedeckError(
-                "unavailable", f"the server at {self.base} did not answer in time; it is not known whether it did what was asked",
-                "look before you do it again") from e
+            raise self._unanswered(method, f"the server at {self.base} did not answer in time") from e
         except (ValueError, UnicodeError) as e:
             raise TapedeckError("invalid", f"the request cannot be sent: {e}") from e
         except (OSError, http.client.HTTPException, AttributeError) as e:
-            raise TapedeckError(
-                "unavailable", f"the connection to {self.base} broke before the answer; it is not known whether it did what was asked",
-                "look before you do it again") from e
+            raise self._unanswered(method, f"the connection to {self.base} broke before the answer") from e
+
+    def _unanswered(self, method: str, what: str) -> TapedeckError:
+        if method == "GET":  # a read changes nothing
+            return TapedeckError("unavailable", what, "try it again")
+        return TapedeckError("unavailable", what + "; it is not known whether the server did what was asked", "look before you do it again")
 
     def stream(self, answer: Answer) -> None:
         """Makes an answer one that never ends, but is never silent for longer than stall."""

@@ -76,6 +76,21 @@ class OpenQuestion(TypedDict):
     message: NotRequired[str]
 
 
+class Amount(TypedDict):
+    tokens: NotRequired[int]
+    usd: NotRequired[float]
+    turns: NotRequired[int]
+    seconds: NotRequired[float]
+
+
+class SessionBudget(Amount):
+    grants: NotRequired[int]
+
+
+class Spending(Amount):
+    since: NotRequired[str]
+
+
 class SessionInfo(TypedDict):
     id: str
     kind: str
@@ -90,6 +105,8 @@ class SessionInfo(TypedDict):
     runs: NotRequired[list[OpenRun]]
     inputs: NotRequired[list[WaitingInput]]
     waiting: NotRequired[list[OpenQuestion]]
+    budget: NotRequired[SessionBudget]
+    spent: NotRequired[Spending]
     resumable: NotRequired[bool]
     closed: NotRequired[bool]
     parent: NotRequired[str]
@@ -233,6 +250,7 @@ class Summary(TypedDict):
     updated_at: NotRequired[str]
     files_left_out: NotRequired[int]
     cost_usd: NotRequired[float]
+    last_message: NotRequired[dict[str, str]]
 
 
 class SearchResult(TypedDict):
@@ -249,6 +267,65 @@ class Agent(TypedDict):
     folders: NotRequired[list[str]]
     capabilities: NotRequired[dict[str, bool]]
     unavailable: NotRequired[str]
+
+
+class StoreStats(TypedDict):
+    kind: str
+    groups: int
+    requests: int
+    failures: int
+    group_seconds: float
+    commit_seconds: float
+    events: int
+    bytes: int
+    queue: int
+    log_bytes: int
+    data_bytes: int
+    cached: int
+    damaged: int
+    tail_bytes: int
+    tail_hits: int
+    tail_misses: int
+
+
+class FollowerStats(TypedDict):
+    open: int
+    behind: int
+
+
+class RunStats(TypedDict):
+    running: int
+    waiting: int
+    inputs: int
+    driven: int
+    ended: dict[str, int]
+
+
+class SearchStats(TypedDict):
+    behind: int
+
+
+class ProtocolStats(TypedDict):
+    protocol: str
+    open: int
+    streams: int
+    answered: int
+    seconds: float
+    errors: NotRequired[dict[str, int]]
+
+
+class Stats(TypedDict):
+    version: str
+    instance: str
+    started_at: str
+    store: StoreStats
+    followers: FollowerStats
+    runs: RunStats
+    search: SearchStats
+    requests: list[ProtocolStats]
+    body_bytes: int
+    heap_bytes: int
+    goroutines: int
 
 
 class Problem(TypedDict):
@@ -294,6 +371,13 @@ class DiagramTask(TypedDict):
     type: NotRequired[str]
 
 
+class DiagramVariable(TypedDict):
+    name: str
+    element: str
+    line: int
+    from_message: NotRequired[bool]
+
+
 class DiagramProcess(TypedDict):
     id: str
     name: NotRequired[str]
@@ -308,6 +392,7 @@ class Diagram(TypedDict):
     processes: NotRequired[list[DiagramProcess]]
     fields: NotRequired[list[FormField]]
     unmet: NotRequired[list[Problem]]
+    wanted: NotRequired[list[DiagramVariable]]
     warnings: NotRequired[list[Problem]]
     versions: NotRequired[list[DiagramVersion]]
     bpmn: NotRequired[str]
@@ -317,7 +402,7 @@ class Diagram(TypedDict):
 WorkflowWait = TypedDict("WorkflowWait", {
     "element": "str", "for": "str", "offset": "int", "due": "NotRequired[str]", "repeats": "NotRequired[int]",
     "message": "NotRequired[str]", "correlation": "NotRequired[str]", "signal": "NotRequired[str]",
-    "permission": "NotRequired[str]", "agent": "NotRequired[str]",
+    "permission": "NotRequired[str]", "agent": "NotRequired[str]", "within": "NotRequired[bool]",
 })
 
 

@@ -120,6 +120,27 @@ class Cut(unittest.TestCase):
         self.assertIn(b"Last-Event-ID: 1\r\n", heads[1])
         self.assertNotIn(b"Last-Event-ID", heads[0])
 
+    def test_a_session_that_was_replaced(self) -> None:
+        refusal = b'{"error":{"kind":"replaced","message":"your cursor is of another history of session x","hint":"read it from offset 0"}}'
+        gone = b"HTTP/1.1 410 Gone\r\nContent-Type: application/json\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s" % (len(refusal), refusal)
+        caught_up = b'event: caught-up\ndata: {"next":7,"cursor":"7@3"}\n\n'
+        for name, sent, start, cursor in (
+            ("after an event", frame(0).replace(b"id: 0\n", b"id: 0@3\n"), 0, b"fromOffset=1%403"),
+            ("at the head", caught_up, 7, b"fromOffset=7%403"),
+        ):
+            with self.subTest(name):
+                heads = []
+
+                def handler(sock, head, n, heads=heads, sent=sent):  # type: ignore[no-untyped-def]
+                    heads.append(head)
+                    sock.sendall(gone if n else STREAM + sent)
+
+                _, f = self.follow(handler, start=start)
+                with self.assertRaises(TapedeckError) as caught:
+                    list(f)
+                self.assertEqual(caught.exception.kind, "replaced")
+                self.assertIn(cursor, heads[1])
+
     def test_a_stream_that_stalls_is_connected_again(self) -> None:
         released = threading.Event()
         self.addCleanup(released.set)

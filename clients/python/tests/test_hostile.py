@@ -84,6 +84,37 @@ class HostileAnswers(unittest.TestCase):
         self.assertEqual((e.exception.kind, e.exception.status), ("unavailable", 0))
         self.assertIn("tapedeck serve", e.exception.hint)
 
+    def test_a_body_that_is_refused_before_its_end(self) -> None:
+        """The server answers and closes while the client still writes."""
+        refusal = answer("413 X", "application/json", b'{"error":{"kind":"too_large","message":"too much"}}')
+
+        def refuse(sock, head, n):  # type: ignore[no-untyped-def]
+            sock.sendall(refusal)
+            sock.shutdown(socket.SHUT_WR)
+            sock.recv(1)
+
+        server = Hostile(refuse)
+        self.addCleanup(server.stop)
+        client = Client(server.url)
+        self.addCleanup(client.close)
+        session = client.session("x")
+        large = {"type": "a", "data": {"text": "x" * (16 << 20)}}
+        for append in (session.append, session.producer().append):
+            with self.assertRaises(TapedeckError) as e:
+                append(large)
+            self.assertEqual((e.exception.kind, e.exception.status), ("too_large", 413))
+        self.assertEqual(server.connections, 2)  # the producer does not repeat it
+
+    def test_only_a_change_without_an_answer_is_in_doubt(self) -> None:
+        server = Hostile(lambda sock, head, n: None)
+        self.addCleanup(server.stop)
+        client = Client(server.url)
+        self.addCleanup(client.close)
+        for call, doubt in ((client.session("x").info, False), (client.session("x").clear, True)):
+            with self.assertRaises(TapedeckError) as e:
+                call()
+            self.assertEqual("not known" in str(e.exception), doubt)
+
     def test_a_change_is_sent_once(self) -> None:
         """A connection that breaks does not make the client send a change a second time."""
         ok = b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}'

@@ -2,14 +2,12 @@
 //
 //     node examples/ai-sdk/check/check.mjs --binary bin/tapedeck
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { chromium } from "playwright-core";
 import { withServer } from "../../../conformance/harness.mjs";
 import { serve } from "../server.mjs";
 
 const binary = resolve(process.argv[process.argv.indexOf("--binary") + 1] ?? "");
-const file = (path) => readFileSync(new URL(`../${path}`, import.meta.url), "utf8");
 const whole = Array.from({ length: 100 }, (_, i) => `word${i + 1} `).join("");
 const patient = { timeout: 60_000 };
 
@@ -79,22 +77,115 @@ async function routes() {
   });
 }
 
-/** The README shows what changes in the AI SDK's own example; with the changes it is the file here. */
-function readme() {
-  const blocks = [...file("README.md").matchAll(/^```diff (\S+)\n([\s\S]*?)^```$/gm)];
-  assert.equal(blocks.length, 1);
-  for (const [, path, diff] of blocks) {
-    const after = diff.split("\n").filter((line) => !line.startsWith("-"));
-    assert.equal(after.map((line) => line.slice(1)).join("\n"), file(path), path);
+const asks = (page) => page.getByText("May the agent use weather?").waitFor(patient);
+const more = Array.from({ length: 20 }, (_, i) => `more${i + 1} `).join("");
+
+/** Waits until pages show the same list. */
+async function agree(pages, want) {
+  for (const page of pages) {
+    await page.waitForFunction(
+      (n) =>
+        document.querySelectorAll("li").length === n && document.querySelector("p")?.textContent.startsWith("ready, "),
+      want.length,
+      patient,
+    );
+    await ready(page);
+    assert.deepEqual(await shown(page), want);
   }
-  console.log("ok    the README shows the file that was tested");
 }
 
+async function approvals() {
+  await withServer(binary, [], async (server) => {
+    process.env.TAPEDECK_URL = server.url;
+    const app = await serve(0, "/check/approval.ts");
+    try {
+      for (const [button, state] of [
+        ["Yes", "output-available"],
+        ["No", "output-denied"],
+      ]) {
+        const address = `${app.url}/#chat-${button}`;
+        const pages = await Promise.all([visitor(), visitor(phone), visitor()]);
+        const [first, second, third] = pages;
+        for (const page of pages) await page.goto(address);
+        await send(first, "Weather?");
+        for (const page of pages) await asks(page);
+        await first.reload();
+        await third.reload();
+        for (const page of [first, third]) await asks(page);
+        await second.getByText(button, { exact: true }).click();
+        await says(second, "more3 ");
+        await third.reload(); // while the run speaks that has the answer
+        if (button === "Yes") await server.restart(); // kill -9
+        for (const page of pages) await says(page, "more20 ");
+        const want = ["user: Weather?", `assistant: Let me look.  [tool-weather ${state}] ${more}`];
+        await agree(pages, want);
+        const fresh = await visitor();
+        await fresh.goto(address);
+        await agree([fresh], want);
+        await send(first, "And now?");
+        for (const page of [...pages, fresh]) await asks(page);
+        await first.getByText(button, { exact: true }).click();
+        await agree([...pages, fresh], [...want, "user: And now?", want[1]]);
+        console.log(`ok    ${button} to the question of a route: one message, on all pages, live and loaded`);
+      }
+    } finally {
+      await app.close();
+    }
+  });
+}
+
+/** A server that is away, and a chat that is busy. */
+async function refusals() {
+  await withServer(binary, [], async (server) => {
+    process.env.TAPEDECK_URL = server.url;
+    const app = await serve(0);
+    try {
+      const address = `${app.url}/#chat-1`;
+      const [first, second] = await Promise.all([visitor(), visitor()]);
+      const missed = [];
+      first.on("response", (r) => r.status() === 404 && missed.push(r.url()));
+      for (const page of [first, second]) await page.goto(address);
+      await first.getByText("ready, idle").waitFor(patient);
+      assert.deepEqual(missed, []);
+      console.log("ok    a chat that has not begun asks for nothing that is not there");
+
+      await Promise.all([send(first, "From one"), send(second, "From two")]);
+      const refused = (page) =>
+        page
+          .getByRole("alert")
+          .waitFor(patient)
+          .then(() => page);
+      const loser = await Promise.race([refused(first), refused(second)]);
+      const [lost, won] = loser === first ? ["From one", "From two"] : ["From two", "From one"];
+      assert.equal(await loser.getByLabel("Message").inputValue(), lost);
+      assert.match(await loser.getByRole("alert").textContent(), /^Not sent: chat chat-1 is busy/);
+      await agree([first, second], [`user: ${won}`, `assistant: ${whole}`]);
+      await loser.reload();
+      await agree([loser], [`user: ${won}`, `assistant: ${whole}`]);
+      console.log("ok    of two messages at once one is refused, and its page has the text again");
+
+      server.child.kill("SIGKILL");
+      await server.ended;
+      await send(first, "Later");
+      const late = await visitor();
+      await late.goto(address);
+      await late.getByText("Trying again").waitFor(patient);
+      await server.start(new URL(server.url).host);
+      for (const page of [first, late]) await says(page, "word3 ");
+      await agree([first, second, late], [`user: ${won}`, `assistant: ${whole}`, "user: Later", `assistant: ${whole}`]);
+      console.log("ok    a page that is loaded while the server is away waits for it, and so does a message");
+    } finally {
+      await app.close();
+    }
+  });
+}
+
+const only = process.argv[process.argv.indexOf("--only") + 1];
 try {
-  readme();
-  await routes();
+  for (const part of [routes, approvals, refusals])
+    if (!process.argv.includes("--only") || part.name === only) await part();
   assert.deepEqual(faults, []);
-  console.log("3 passed, 0 failed");
+  console.log("all passed");
 } finally {
   await browser.close();
 }

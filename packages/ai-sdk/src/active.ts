@@ -1,9 +1,20 @@
+import type { TapedeckError } from "@tapedeck/client";
+import type { UIMessage } from "ai";
+
+/** A message of the user that could not be sent. */
+export interface Unsent<M extends UIMessage = UIMessage> {
+  message: M;
+  error: TapedeckError;
+}
+
 /** The streams of one chat on this page, for those who must not load its messages meanwhile. */
 export class Active {
   /** How many requests and streams are open. */
   streams = 0;
-  /** The messages whose streams this page has seen to their end. */
+  /** The runs whose streams this page has seen to their end. */
   readonly ended = new Set<string>();
+  /** The messages that this page could not send, by their ids, until the chat has been brought up to date. */
+  readonly unsent = new Map<string, Unsent>();
   private readonly listeners = new Set<() => void>();
 
   enter(): () => void {

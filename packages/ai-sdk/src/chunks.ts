@@ -21,7 +21,16 @@ export class ChunkParser {
   private ready: (Chunk | typeof done)[] = [];
   private pieces: string[] = []; // of a line without its end
   private readonly decoder = new TextDecoder();
-  private readonly parser = createParser({ onEvent: ({ data }) => this.ready.push(chunkOf(data)) });
+  private readonly parser = createParser({
+    onEvent: ({ data, event }) => {
+      if (this.cut) return;
+      const chunk = chunkOf(data);
+      if (event !== "cut") this.ready.push(chunk);
+      else if (chunk !== done && chunk.type === "error") this.cut = lost(String(chunk.errorText));
+    },
+  });
+  /** Why the stream was ended before its run. The chunks of that end are not in the message. */
+  cut: TapedeckError | undefined;
 
   take(bytes: Uint8Array): (Chunk | typeof done)[] {
     const text = this.decoder.decode(bytes, { stream: true });
@@ -46,6 +55,11 @@ function chunkOf(data: string): Chunk | typeof done {
   }
   if (typeof value === "object" && value !== null && typeof (value as Chunk).type === "string") return value as Chunk;
   throw new TapedeckError("protocol", "the stream has a chunk without a type");
+}
+
+/** The error of a connection that is lost. */
+export function lost(message: string, cause?: unknown): TapedeckError {
+  return new TapedeckError("unreachable", message, { cause });
 }
 
 /** The text that a delta adds, and the part to which it adds it; undefined for any other chunk. */

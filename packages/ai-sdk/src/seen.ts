@@ -8,8 +8,12 @@ import { type Chunk, deltaOf, isLast } from "./chunks.ts";
 export class Seen {
   /** The id of the message; undefined before its start. */
   message: string | undefined;
+  /** The last run of the message that the stream has; undefined before its start. */
+  run: string | undefined;
   /** The offset from which the stream has the message, if it continues one. */
   from: number | undefined;
+  /** The offset before which the stream leaves out earlier attempts of a step; 0 if there were none. */
+  attempts = 0;
   /** The last chunk has arrived. */
   ended = false;
   private chunks = 0;
@@ -49,7 +53,9 @@ export class Seen {
 
   private begin(c: Chunk): void {
     this.message = c.messageId;
-    const { from } = placeOf(c.messageMetadata);
+    const { from, runs, attempts } = placeOf(c.messageMetadata);
+    this.run = Array.isArray(runs) ? runs.at(-1) : c.messageId;
+    if (typeof attempts === "number") this.attempts = attempts;
     this.from = typeof from === "number" ? from : undefined;
   }
 }
@@ -57,10 +63,14 @@ export class Seen {
 /** Where in the log a message is. */
 export interface Place {
   offset?: number;
+  /** The first run of the message. */
   invocation?: string;
+  /** All runs of the message, if it has more than one: its agent asked, and went on with the answer. */
+  runs?: string[];
   /** The offset after the run of the message; without it the run is open, or was not seen to end. */
   next?: number;
   from?: number;
+  attempts?: number;
   status?: string;
   error?: string;
 }

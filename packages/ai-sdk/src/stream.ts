@@ -1,10 +1,10 @@
 import { TapedeckError } from "@tapedeck/client";
-import { type Chunk, ChunkParser, done } from "./chunks.ts";
+import { type Chunk, ChunkParser, done, lost } from "./chunks.ts";
 import { type Environment, surroundings } from "./environment.ts";
 import { Seen } from "./seen.ts";
 
-/** Opens the stream of a message again: of its rest, if it began at an offset. Without a message, of the open run. */
-export type Reopen = (message: string | undefined, from: number | undefined, signal: AbortSignal) => Promise<Response>;
+/** Opens the stream of which something was seen again. If that has no message yet, of the open run. */
+export type Reopen = (seen: Seen, signal: AbortSignal) => Promise<Response>;
 
 export interface Reconnecting {
   /** The number of this attempt, since the last chunk. */
@@ -33,16 +33,19 @@ export async function* messageStream(first: Response, o: StreamOptions): AsyncGe
   const env = o.environment ?? surroundings;
   const seen = new Seen();
   let response = first;
-  for (let attempt = 0; ; ) {
+  let attempt = 0; // since the last chunk that was new: a stream may break at the same place each time
+  for (let away = false; ; away = true) {
     let failed: unknown;
     try {
       for await (const chunks of read(response, o.signal, o.stallMs, env)) {
-        if (attempt > 0) o.onReconnect?.(undefined);
-        attempt = 0;
+        if (away) o.onReconnect?.(undefined);
+        away = false;
         for (const chunk of chunks) {
           if (chunk === done) return seen;
           const fresh = seen.take(chunk);
-          if (fresh) yield fresh;
+          if (!fresh) continue;
+          attempt = 0;
+          yield fresh;
         }
       }
       failed = lost("the stream was cut off");
@@ -59,13 +62,28 @@ export async function* messageStream(first: Response, o: StreamOptions): AsyncGe
       o.onReconnect?.({ attempt, inMs, error });
       await pause(inMs, o.signal, env);
       try {
-        response = checked(await o.reopen(seen.message, seen.from, o.signal));
+        response = checked(await reopened(o, seen, env));
         break;
       } catch (again) {
         failed = again;
       }
     }
     seen.restart();
+  }
+}
+
+/** Opens the stream again. A server may accept the connection and never answer. */
+async function reopened(o: StreamOptions, seen: Seen, env: Environment): Promise<Response> {
+  o.signal.throwIfAborted();
+  const cut = new AbortController(); // of the request, and then of its answer
+  const stop = () => cut.abort(o.signal.reason);
+  o.signal.addEventListener("abort", stop);
+  try {
+    return await heard(o.reopen(seen, cut.signal), o.signal, o.stallMs, env);
+  } catch (error) {
+    o.signal.removeEventListener("abort", stop);
+    cut.abort(error);
+    throw error;
   }
 }
 
@@ -78,6 +96,7 @@ async function* read(response: Response, signal: AbortSignal, stallMs: number, e
       const { done: over, value } = await heard(reader.read(), signal, stallMs, env);
       if (over) return;
       yield parser.take(value);
+      if (parser.cut) throw parser.cut;
     }
   } finally {
     reader.cancel().catch(() => undefined);
@@ -125,15 +144,16 @@ export function checked(response: Response): Response {
   if (type.startsWith("text/event-stream") && response.body) return response;
   void response.body?.cancel().catch(() => undefined);
   if (response.status === 204) throw new TapedeckError("gone", "the run has ended", { status: 204 });
-  const what = type.split(";")[0] || "no content type";
-  throw new TapedeckError("protocol", `the server answered with ${what}, not with a stream of chunks`, {
+  throw foreign(response, "a stream of chunks");
+}
+
+/** The error of an answer that is not what was asked for: mostly the page of a proxy. */
+export function foreign(response: Response, wanted: string): TapedeckError {
+  const type = response.headers.get("Content-Type")?.split(";")[0] || "no content type";
+  return new TapedeckError("protocol", `the server answered with ${type}, not with ${wanted}`, {
     hint: "a proxy may have answered: is a Tapedeck server, or a route that uses it, at this address?",
     status: response.status,
   });
-}
-
-function lost(message: string, cause?: unknown): TapedeckError {
-  return new TapedeckError("unreachable", message, { cause });
 }
 
 /** Whether an error may pass by itself. The page of a proxy with a status of success may: it is up before the server is. */

@@ -1,5 +1,7 @@
 import { type Connection, TapedeckError } from "@tapedeck/client";
 import type { UIMessage } from "ai";
+import type { Unsent } from "./active.ts";
+import { surroundings } from "./environment.ts";
 import { placeOf } from "./seen.ts";
 import type { TapedeckTransport } from "./transport.ts";
 
@@ -18,10 +20,17 @@ type Event = { offset: number; type: string; invocation?: string | undefined; da
 const types = ["RUN_STARTED", "RUN_FINISHED", "RUN_ERROR", "message.added", "permission.answered"];
 const jumps = ["session.rewound", "session.cleared", "session.overwritten", "session.redacted"];
 
-export interface SyncOptions {
-  onConnection?: (c: Connection) => void;
+/** A connection, or none while there is nothing to follow. */
+export type SyncConnection = Connection | { state: "idle"; error?: undefined; inMs?: undefined };
+
+export interface SyncOptions<M extends UIMessage> {
+  onConnection?: (c: SyncConnection) => void;
   onError?: (e: TapedeckError) => void;
+  onUnsent?: (u: Unsent<M>) => void;
 }
+
+// Nothing tells a page that a chat begins elsewhere. So it asks, less and less often.
+const [firstLookMs, longestLookMs] = [5_000, 60_000];
 
 /**
  * Keeps a chat as the log is: what a second tab, another device or another program did appears,
@@ -30,14 +39,14 @@ export interface SyncOptions {
 export class Sync<M extends UIMessage> {
   private readonly transport: () => TapedeckTransport<M>;
   private readonly chat: () => SyncedChat<M>;
-  private readonly o: SyncOptions;
+  private readonly o: SyncOptions<M>;
   private readonly end = new AbortController();
   private pending: Event[] = [];
   private open: string | undefined; // the run that is open
   private next = 0;
   private working = false;
 
-  constructor(transport: () => TapedeckTransport<M>, chat: () => SyncedChat<M>, o: SyncOptions = {}) {
+  constructor(transport: () => TapedeckTransport<M>, chat: () => SyncedChat<M>, o: SyncOptions<M> = {}) {
     [this.transport, this.chat, this.o] = [transport, chat, o];
   }
 
@@ -60,33 +69,53 @@ export class Sync<M extends UIMessage> {
 
   private async follow(id: string): Promise<void> {
     const { signal } = this.end;
-    for (let waitMs = 1000; !signal.aborted; waitMs = Math.min(2 * waitMs, 15_000)) {
+    const onStatus = (c: Connection) => signal.aborted || this.o.onConnection?.(c);
+    while (!signal.aborted) {
+      if (this.next === 0) await this.untilBegun(id);
       const session = this.transport().session(id);
       try {
-        const onStatus = (c: Connection) => signal.aborted || this.o.onConnection?.(c);
         for await (const e of session.follow({ from: this.next, thread: "main", type: types, signal, onStatus })) {
           this.next = e.offset + 1;
           this.take(e as Event);
         }
         return; // the session is closed
       } catch (error) {
-        if (!(error instanceof TapedeckError) || error.kind !== "not_found") throw error;
-        await this.begun(waitMs); // the chat has no session before its first message
+        // A chat has no session before its first message. One that was there is deleted.
+        if (!(error instanceof TapedeckError) || error.kind !== "not_found" || this.next > 0) throw error;
+        await this.pause(firstLookMs);
       }
     }
   }
 
-  /** Waits before it asks again for the session: at most until this page has sent something. */
-  private begun(ms: number): Promise<void> {
+  /** Waits until the chat has its first message, from this page or from another one. */
+  private async untilBegun(id: string): Promise<void> {
+    const { signal } = this.end;
+    for (let waitMs = firstLookMs; !signal.aborted; waitMs = Math.min(2 * waitMs, longestLookMs)) {
+      const hidden = globalThis.document?.visibilityState === "hidden";
+      try {
+        if (!hidden && (await this.transport().begun(id, { signal }))) return;
+        this.o.onConnection?.({ state: "idle" });
+      } catch (error) {
+        if (signal.aborted || !(error instanceof TapedeckError) || !error.retryable) throw error;
+        this.o.onConnection?.({ state: "reconnecting", error, inMs: waitMs });
+      }
+      await this.pause(waitMs);
+    }
+  }
+
+  /** Waits: at most until this page has sent something, or is looked at again. */
+  private pause(ms: number): Promise<void> {
     return new Promise((resolve) => {
       const over = () => {
         clearTimeout(timer);
         forget();
+        sleep();
         this.end.signal.removeEventListener("abort", over);
         resolve();
       };
       const timer = setTimeout(over, ms);
       const forget = this.transport().active(this.chat().id).onIdle(over);
+      const sleep = surroundings.onWake(over);
       this.end.signal.addEventListener("abort", over);
     });
   }
@@ -106,16 +135,59 @@ export class Sync<M extends UIMessage> {
 
   /** Brings the chat up to date, unless it is. Call it when the chat may have changed. */
   check(): void {
-    if (this.working || this.end.signal.aborted || this.pending.length === 0 || this.busy()) return;
+    if (this.end.signal.aborted) return;
+    this.dropRefused();
+    if (this.working || this.busy()) return;
     this.pending = this.pending.filter((e) => !this.known(e));
-    if (this.pending.length === 0) return;
+    if (this.pending.length === 0 && this.unsent().size === 0) return;
     this.working = true;
-    void this.load()
+    void this.bring()
       .catch((error) => this.fail(error))
       .finally(() => {
         this.working = false;
         this.check();
       });
+  }
+
+  private unsent(): Map<string, Unsent> {
+    return this.transport().active(this.chat().id).unsent;
+  }
+
+  /** Removes the messages that the server has refused, also while the chat streams what made it refuse them. */
+  private dropRefused(): void {
+    for (const [id, u] of this.unsent()) {
+      const { status } = u.error;
+      const refused = status >= 400 && status < 500 && status !== 408;
+      if (refused) this.drop(id, u);
+    }
+  }
+
+  private drop(id: string, u: Unsent): void {
+    this.unsent().delete(id);
+    const { messages, setMessages } = this.chat();
+    const rest = messages.filter((m) => m.id !== id);
+    // While it was there, a message that streams was appended behind it, once more.
+    const last = new Map(rest.map((m) => [m.id, m]));
+    if (rest.length < messages.length) setMessages([...last.values()]);
+    this.o.onUnsent?.(u as Unsent<M>);
+  }
+
+  /** Loads the chat. If the server is away just now, nothing more may happen that would make it try again. */
+  private async bring(): Promise<void> {
+    for (let waitMs = 1000; !this.end.signal.aborted; waitMs = Math.min(2 * waitMs, 15_000)) {
+      const news = this.pending;
+      try {
+        return await this.load();
+      } catch (error) {
+        if (this.end.signal.aborted) return;
+        if (!(error instanceof TapedeckError) || !error.retryable) {
+          this.unsent().clear(); // nobody can say whether the chat has them
+          throw error;
+        }
+        this.pending = [...news, ...this.pending];
+        await this.pause(Math.max(waitMs, error.retryAfterMs ?? 0));
+      }
+    }
   }
 
   private async load(): Promise<void> {
@@ -130,19 +202,28 @@ export class Sync<M extends UIMessage> {
       return;
     }
     this.chat().setMessages(messages);
+    for (const [id, u] of this.unsent()) {
+      if (messages.some((m) => m.id === id))
+        this.unsent().delete(id); // only the answer was lost
+      else this.drop(id, u);
+    }
     if (this.open !== undefined) await this.chat().resumeStream();
   }
 
   /** Whether the chat already shows what an event says. */
   private known(e: Event): boolean {
     const { id, messages } = this.chat();
-    const answer = messages.find((m) => m.id === e.invocation);
+    const answer = messages.find((m) => runsOf(m).includes(e.invocation));
     switch (e.type) {
       case "RUN_STARTED":
         return answer !== undefined;
       case "RUN_FINISHED":
       case "RUN_ERROR":
-        return answer !== undefined && (after(answer) > e.offset || this.transport().active(id).ended.has(answer.id));
+        if (answer?.parts.some((p) => p.type === "data-attempt")) return false; // it shows an earlier attempt, too
+        return (
+          answer !== undefined &&
+          (after(answer) > e.offset || this.transport().active(id).ended.has(String(e.invocation)))
+        );
       case "message.added": {
         const { message } = (e.data ?? {}) as { message?: { id?: string; role?: string } };
         if (message?.role !== "user") return answer !== undefined || message?.role !== "assistant";
@@ -163,6 +244,12 @@ export class Sync<M extends UIMessage> {
       typed ?? new TapedeckError("internal", "the chat could not be brought up to date", { cause: error }),
     );
   }
+}
+
+/** The runs of a message of an agent. */
+function runsOf(m: UIMessage): unknown[] {
+  const { runs } = placeOf(m.metadata);
+  return Array.isArray(runs) ? runs : [m.id];
 }
 
 /** The offset after what a message is known to have. */

@@ -1,9 +1,10 @@
-import { type Client, type ClientOptions, createClient, type Session } from "@tapedeck/client";
+import { type Client, type ClientOptions, createClient, type Session, TapedeckError } from "@tapedeck/client";
 import type { ChatTransport, UIMessage, UIMessageChunk } from "ai";
 import { type Active, activeOf } from "./active.ts";
-import type { Chunk } from "./chunks.ts";
+import { type Chunk, lost } from "./chunks.ts";
 import type { Environment } from "./environment.ts";
-import { checked, messageStream, type Reconnecting, streamOf } from "./stream.ts";
+import type { Seen } from "./seen.ts";
+import { checked, foreign, messageStream, type Reconnecting, streamOf } from "./stream.ts";
 
 export type { Reconnecting } from "./stream.ts";
 
@@ -71,10 +72,23 @@ export class TapedeckTransport<M extends UIMessage = UIMessage> implements ChatT
       messageId: o.messageId,
     };
     const headers = { ...this.headers(o.headers), "Content-Type": "application/json" };
-    const opened = await this.open(o.chatId, o.abortSignal, async (signal) =>
-      checked(await this.client.request("", { method: "POST", headers, body: JSON.stringify(sent), signal })),
-    );
-    return opened!;
+    try {
+      const opened = await this.open(o.chatId, o.abortSignal, async (signal) =>
+        checked(await this.client.request("", { method: "POST", headers, body: JSON.stringify(sent), signal })),
+      );
+      return opened!;
+    } catch (error) {
+      this.keepUnsent(o, error);
+      throw error;
+    }
+  }
+
+  /** Keeps what could not be sent, so that its text does not get lost. */
+  private keepUnsent({ chatId, messages, abortSignal }: Send<M>, error: unknown): void {
+    const message = messages.at(-1);
+    const stopped = abortSignal?.aborted ? new TapedeckError("unreachable", "the user has stopped the request") : error;
+    if (message?.role === "user" && stopped instanceof TapedeckError)
+      this.active(chatId).unsent.set(message.id, { message, error: stopped });
   }
 
   async reconnectToStream(o: Reconnect<M>): Promise<ReadableStream<UIMessageChunk> | null> {
@@ -87,15 +101,23 @@ export class TapedeckTransport<M extends UIMessage = UIMessage> implements ChatT
 
   /** The messages of a chat, without that of the open run, which the stream has. A chat that has not begun has none. */
   async messages(id: string, o: { signal?: AbortSignal } = {}): Promise<M[]> {
-    return messagesOf<M>(await this.client.request(`${pathOf(id)}/messages`, { headers: this.headers(), ...o }));
+    const response = await this.client.request(`${pathOf(id)}/messages`, { headers: this.headers(), ...o });
+    return messagesOf<M>(response, o.signal);
+  }
+
+  /** Whether a chat has begun. It asks without an error, which a browser would show to its developer. */
+  async begun(id: string, o: { signal?: AbortSignal } = {}): Promise<boolean> {
+    const response = await this.client.request(`${pathOf(id)}/messages`, { headers: this.headers(), ...o });
+    await response.body?.cancel().catch(() => undefined);
+    return response.headers.get("Tapedeck-Begun") !== "false";
   }
 
   /** Stops the open run of a chat, on all screens. `stop` of `useChat` only disconnects. It answers whether one was open. */
   async stop(id: string, o: { signal?: AbortSignal } = {}): Promise<boolean> {
     const asked = { method: "POST", headers: this.headers(), ...o };
     const response = await this.client.request(`${pathOf(id)}/stop`, asked);
-    const answer = (await response.json()) as { stopped?: boolean };
-    return answer.stopped === true;
+    const answer = await jsonOf(response, o.signal);
+    return typeof answer === "object" && answer !== null && "stopped" in answer && answer.stopped === true;
   }
 
   /** The session of a chat, to follow it. A route of one's own has its events below its own address. */
@@ -130,20 +152,21 @@ export class TapedeckTransport<M extends UIMessage = UIMessage> implements ChatT
     const stop = () => cut.abort(given?.reason);
     given?.addEventListener("abort", stop);
     if (given?.aborted) stop();
+    const end = () => {
+      given?.removeEventListener("abort", stop);
+      cut.abort();
+      leave();
+    };
     try {
       const response = await first(cut.signal);
-      const end = () => {
-        given?.removeEventListener("abort", stop);
-        cut.abort();
-        leave();
-      };
       if (response)
         return streamOf(this.chunks(response, id, active, cut.signal, end), end) as ReadableStream<UIMessageChunk>;
     } catch (error) {
-      leave();
-      throw cut.signal.aborted ? cut.signal.reason : error;
+      const reason = cut.signal.aborted ? cut.signal.reason : error;
+      end();
+      throw reason;
     }
-    leave();
+    end();
     return null;
   }
 
@@ -156,14 +179,16 @@ export class TapedeckTransport<M extends UIMessage = UIMessage> implements ChatT
   ): AsyncGenerator<Chunk, void, void> {
     try {
       const { stallMs = 40_000, onReconnect, environment } = this.o;
-      const reopen = (message: string | undefined, from: number | undefined, signal: AbortSignal) => {
+      const reopen = ({ message, from, attempts }: Seen, signal: AbortSignal) => {
         const query = new URLSearchParams();
         if (message !== undefined) query.set("message", message);
         if (message !== undefined && from !== undefined) query.set("from", String(from));
+        // The chunks that the page has are skipped, so they must come again, also those of earlier attempts.
+        if (message !== undefined) query.set("attempts", String(attempts));
         return this.client.request(`${pathOf(id)}/stream?${query}`, { headers: this.headers(), signal });
       };
       const seen = yield* messageStream(first, { signal, reopen, stallMs, onReconnect, environment });
-      if (seen.message !== undefined) active.ended.add(seen.message);
+      if (seen.run !== undefined) active.ended.add(seen.run);
     } finally {
       end();
     }
@@ -176,8 +201,19 @@ export function pathOf(chat: string): string {
 }
 
 /** The messages in an answer. */
-export async function messagesOf<M extends UIMessage>(response: Response): Promise<M[]> {
-  const list: unknown = await response.json().catch(() => undefined);
+export async function messagesOf<M extends UIMessage>(response: Response, signal?: AbortSignal): Promise<M[]> {
+  const list = await jsonOf(response, signal);
   if (Array.isArray(list)) return list as M[];
-  return checked(response) as never; // it fails: the answer is no list
+  throw foreign(response, "a list of messages");
+}
+
+/** The JSON of an answer. A proxy may have answered something else. */
+async function jsonOf(response: Response, signal?: AbortSignal): Promise<unknown> {
+  try {
+    return await response.json();
+  } catch (cause) {
+    if (signal?.aborted) throw cause;
+    if (cause instanceof SyntaxError) throw foreign(response, "JSON");
+    throw lost("the connection was lost before the end of the answer", cause);
+  }
 }

@@ -40,6 +40,13 @@ export interface InboxQuery {
   limit?: number | undefined;
 }
 
+export interface UsageQuery {
+  from?: string | undefined; // the first day in UTC, such as 2026-01-31
+  to?: string | undefined; // the last day
+  agent?: string | undefined;
+  owner?: string | undefined; // of the sessions
+}
+
 export interface SessionsQuery {
   status?: string | undefined;
   agent?: string | undefined;
@@ -53,10 +60,17 @@ export interface SessionsQuery {
   label?: string | undefined; // name:value
   without_label?: string | string[] | undefined; // names of labels
   summary?: boolean | undefined; // each row has its summary
+  sort?: SessionSort | undefined; // without it, by creation
+  order?: "asc" | "desc" | undefined; // without it, the highest first, and titles from A
 }
+
+/** What a list of sessions is sorted by. */
+export type SessionSort = "created" | "activity" | "title" | "tokens" | "cost" | "duration" | "failures";
 
 export interface EventsQuery {
   from?: number | undefined;
+  /** That of an earlier page, instead of `from`: if the session was created again since, the answer is 410. */
+  cursor?: string | undefined;
   limit?: number | undefined;
   reverse?: boolean | undefined;
   channel?: string | string[] | undefined;
@@ -68,6 +82,13 @@ export interface EventsQuery {
 
 /** A page of events. `next` is where the next page begins; at the head it stays the same. */
 export type EventsPage = wire.Events<Event>;
+
+export interface ContextQuery {
+  at?: number | undefined;
+  instance?: string | undefined;
+  thread?: string | undefined;
+  limit?: number | undefined;
+}
 
 export interface SnapshotQuery {
   at?: number | undefined;
@@ -136,6 +157,8 @@ export function createApi(http: Http) {
     },
 
     agents: async (o?: CallOptions) => (await get<wire.Agents>("/agents", o)).agents,
+    /** Describes the server since its start. */
+    stats: (o?: CallOptions) => get<wire.Stats>("/stats", o),
     run: (body: wire.Task, o?: CallOptions) => post<wire.Started>("/sessions/run", body, o),
     task: (id: string, body: wire.Task, o?: CallOptions) => post<wire.Started>(sessionPath(id, "task"), body, o),
     cancel: (id: string, invocation?: string, o?: CallOptions) =>
@@ -188,6 +211,9 @@ export function createApi(http: Http) {
     /** The questions of all sessions that wait for people, newest first. */
     inbox: (q: InboxQuery = {}, o?: CallOptions) => get<wire.Inbox>(`/inbox${query({ ...q })}`, o),
 
+    /** What the ended runs of all sessions used: in all, by day, by agent and by model. */
+    usage: (q: UsageQuery = {}, o?: CallOptions) => get<wire.Usage>(`/usage${query({ ...q })}`, o),
+
     workflows: async (o?: CallOptions) => (await get<wire.Workflows>("/workflows", o)).workflows,
     /** A stored workflow; without a version, the current one. */
     workflow: (name: string, version?: string, o?: CallOptions) =>
@@ -211,13 +237,16 @@ export function createApi(http: Http) {
     fork: (id: string, body: wire.Fork = {}, o?: CallOptions) =>
       post<wire.SessionRow>(sessionPath(id, "fork"), body, o),
 
-    events: (id: string, q: EventsQuery = {}, o?: CallOptions) =>
-      get<EventsPage>(sessionPath(id, "events") + query({ ...q }), o),
+    events: (id: string, { cursor, ...q }: EventsQuery = {}, o?: CallOptions) =>
+      get<EventsPage>(sessionPath(id, "events") + query({ ...q, from: cursor ?? q.from }), o),
     snapshot: (id: string, q: SnapshotQuery = {}, o?: CallOptions) =>
       get<wire.Snapshot>(sessionPath(id, "snapshot") + query({ ...q }), o),
     replayIndex: (id: string, o: AtOptions = {}) =>
       get<wire.ReplayIndex>(...of(id, "replay-index", { ...o, limit: 1000 })),
     summary: (id: string, o: AtOptions = {}) => get<wire.Summary>(...of(id, "summary", o)),
+    /** The input of the next call of a model: the newest 128 messages, or `limit`. */
+    context: (id: string, q: ContextQuery = {}, o?: CallOptions) =>
+      get<wire.Context>(sessionPath(id, "context") + query({ ...q }), o),
     branches: (id: string, o: AtOptions = {}) => get<wire.Branches>(...of(id, "branches", o)),
     instances: (id: string, o: AtOptions = {}) => get<wire.Instances>(...of(id, "instances", o)),
 

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import { type Client, createClient } from "./client.ts";
 import { TapedeckError } from "./errors.ts";
 import { FakeServer } from "./server.fake.ts";
@@ -41,11 +41,27 @@ describe("the address", () => {
 
   test.each([
     ["localhost:4747", /not one of http or https/],
-    ["nowhere", /is not a URL/],
+    ["http://", /is not a URL/],
     ["http://ada:secret@h/", /contains a user or a password/],
   ])("%s is refused with a sentence", (url, message) => {
     expect(() => createClient({ url })).toThrow(message);
     expect(() => createClient({ url })).toThrow(TapedeckError);
+  });
+
+  test("a relative one is made where there is no page, and a request with it is refused there", async () => {
+    const client = createClient(server.options({ url: "/deck" }));
+    await expect(client.api.agents()).rejects.toMatchObject({
+      kind: "invalid",
+      message: expect.stringContaining("is relative"),
+    });
+    expect(server.connections).toHaveLength(0);
+    vi.stubGlobal("location", { href: "https://page.example/chat" });
+    await answered(
+      () => client.api.agents(),
+      (c) => c.reply(200, { agents: [] }),
+    );
+    expect(server.newest.url.href).toBe("https://page.example/deck/api/v1/agents");
+    vi.unstubAllGlobals();
   });
 });
 
@@ -107,6 +123,7 @@ describe("errors", () => {
 
   test.each([
     [502, "unavailable", true],
+    [507, "unavailable", true], // the storage is full
     [500, "internal", true],
     [429, "limited", true],
     [408, "invalid", true],
@@ -124,6 +141,43 @@ describe("errors", () => {
       message: "the server answered with text/html, not with JSON",
       hint: "a proxy may have answered: is a Tapedeck server at this address?",
     });
+  });
+
+  test.each(["null", "[]", '"down for maintenance"'])("JSON of somebody else: %s", async (body) => {
+    const refused = answered(call, (c) => c.reply(200, body, { "Content-Type": "application/json" }));
+    await expect(refused).rejects.toMatchObject({ kind: "protocol", message: /not with a JSON object/ });
+  });
+
+  test("a status of 204 where an answer was expected", async () => {
+    const refused = answered(call, (c) => c.reply(204));
+    await expect(refused).rejects.toMatchObject({ kind: "protocol", message: /no content type, not with JSON/ });
+  });
+
+  test("storage that is full, in the words of the server", async () => {
+    const error = { kind: "unavailable", message: "the disk is full", hint: "free some space" };
+    const refused = answered(call, (c) => c.reply(503, { error }, { "Retry-After": "2" }));
+    await expect(refused).rejects.toMatchObject({ ...error, status: 503, retryable: true, retryAfterMs: 2000 });
+  });
+
+  test.each([
+    ["7", 7000],
+    ["-5", 0],
+    ["9e99", 300_000], // a timer of more than 24 days runs at once
+    ["Infinity", 300_000],
+    ["Thu, 01 Jan 2026 00:00:09 GMT", 9000], // by the clock of the server: that of a device may be off
+    ["Wed, 31 Dec 2025 00:00:00 GMT", 0],
+    ["Thu, 01 Jan 2099 00:00:00 GMT", 300_000],
+    ["soon", undefined],
+  ])("Retry-After: %s", async (value, retryAfterMs) => {
+    const headers = { "Retry-After": value, Date: "Thu, 01 Jan 2026 00:00:00 GMT" };
+    const refused = answered(call, (c) => c.reply(503, "<html>busy", headers));
+    await expect(refused).rejects.toMatchObject({ retryAfterMs });
+  });
+
+  test("an answer of 10 MB", async () => {
+    const title = "x".repeat(10_000_000);
+    const got = await answered(call, (c) => c.reply(200, { id: "s", title }));
+    expect(got.title).toHaveLength(title.length);
   });
 
   test("JSON that has an error", async () => {
@@ -163,6 +217,18 @@ describe("errors", () => {
     stop.abort(new Error("enough"));
     await expect(done).rejects.toThrow("enough");
   });
+});
+
+test("an abort ends the wait for headers, and nothing is sent", async () => {
+  const waiting = createClient(server.options({ headers: () => new Promise(() => undefined) }));
+  const stop = new AbortController();
+  const done = waiting.session("s").info({ signal: stop.signal });
+  done.catch(() => undefined);
+  await server.settle();
+  stop.abort(new Error("enough"));
+  await expect(done).rejects.toThrow("enough");
+  await expect(waiting.session("s").info({ signal: stop.signal })).rejects.toThrow("enough");
+  expect(server.connections).toHaveLength(0);
 });
 
 describe("headers", () => {

@@ -8,6 +8,7 @@ export type ErrorKind =
   | "not_found"
   | "conflict"
   | "gone"
+  | "replaced" // the session has another history than the one that was followed
   | "precondition"
   | "too_large"
   | "unsupported"
@@ -83,7 +84,7 @@ export function errorIn(body: string, status: number, retryAfterMs?: number): Ta
   } catch {
     // not an error of the API
   }
-  const kind = kindsOf[status] ?? (status === 502 || status === 503 || status === 504 ? "unavailable" : "internal");
+  const kind = kindsOf[status] ?? ([502, 503, 504, 507].includes(status) ? "unavailable" : "internal");
   return new TapedeckError(kind, `the server answered with status ${status}`, {
     hint: "the answer is not one of Tapedeck: a proxy may have written it",
     status,
@@ -95,11 +96,13 @@ function isProblem(p: unknown): p is Problem {
   return typeof p === "object" && p !== null && "message" in p && typeof p.message === "string";
 }
 
-/** The wait that a Retry-After asks for: seconds, or a date. */
+// A proxy may ask for more, a clock may be off, and a timer of more than 24 days runs at once.
+const longestRetryMs = 300_000;
+
+/** The wait that a Retry-After asks for: seconds, or a date. `now` is the date of the answer. */
 export function retryAfter(value: string | null, now: number): number | undefined {
   if (!value) return undefined;
   const seconds = Number(value);
-  if (Number.isFinite(seconds)) return Math.max(0, seconds * 1000);
-  const date = Date.parse(value);
-  return Number.isNaN(date) ? undefined : Math.max(0, date - now);
+  const ms = Number.isNaN(seconds) ? Date.parse(value) - now : seconds * 1000;
+  return Number.isNaN(ms) ? undefined : Math.min(Math.max(0, ms), longestRetryMs);
 }

@@ -55,6 +55,42 @@ test.each(["cut", "lose"] as const)("a connection that is %s continues after the
   expect(got).toEqual([0, 1, 2]);
 });
 
+describe("a session that was replaced", () => {
+  const refusal = {
+    error: {
+      kind: "replaced",
+      message: "your cursor is of another history of session a/b",
+      hint: "read it from offset 0",
+    },
+  };
+
+  test.each(["after an event", "at the head"])("is refused after a reconnect, %s", async (when) => {
+    await start(2);
+    const stream = server.newest.open();
+    stream.life = "@7";
+    if (when === "after an event") stream.event(events[2]!);
+    else stream.frame("caught-up", { next: 2, cursor: "2@7" });
+    await server.settle();
+    stream.cut();
+    await server.pass(500);
+    expect(server.newest.url.searchParams.get("fromOffset")).toBe(when === "after an event" ? "3@7" : "2@7");
+    server.newest.reply(410, refusal);
+    await server.settle();
+    expect(last()).toMatchObject({ state: "failed", error: { kind: "replaced", hint: "read it from offset 0" } });
+  });
+
+  test("a follower that is started again says which history it has", async () => {
+    await start(0);
+    const stream = server.newest.open();
+    stream.life = "@7";
+    stream.event(events[0]!);
+    await server.settle();
+    follower.stop();
+    await start(1);
+    expect(server.newest.url.searchParams.get("fromOffset")).toBe("1@7");
+  });
+});
+
 test("it waits longer each time, never gives up, and connects at once when told to", async () => {
   await start(0);
   const waits: (number | undefined)[] = [];
@@ -130,7 +166,7 @@ describe("a refusal ends it, and says why", () => {
   });
 });
 
-test.each([408, 429, 500, 502, 503])("status %s passes, and Retry-After is kept", async (status) => {
+test.each([408, 429, 500, 502, 503, 507])("status %s passes, and Retry-After is kept", async (status) => {
   await start(0);
   server.newest.reply(status, "<html>sorry</html>", { "Retry-After": "7" });
   await server.settle();
@@ -141,14 +177,24 @@ test.each([408, 429, 500, 502, 503])("status %s passes, and Retry-After is kept"
   expect(server.connections).toHaveLength(2);
 });
 
-test("the page of a proxy with a status of success passes, and the state says so", async () => {
+test("the page of a proxy with a status of success passes after a stream, and the state says so", async () => {
   await start(0);
+  server.newest.open().cut();
+  await server.pass(500);
   server.newest.reply(200, "<html>please log in to the train's network</html>");
   await server.settle();
   expect(last()).toMatchObject({
     state: "reconnecting",
     error: { kind: "protocol", message: "the server answered with text/html, not with a stream of events" },
   });
+});
+
+test("a page instead of the first stream is refused: the address is wrong", async () => {
+  const { done } = collect({});
+  await server.settle();
+  server.newest.reply(200, "<html>Welcome");
+  await expect(done).rejects.toMatchObject({ kind: "protocol", status: 200 });
+  expect(server.connections).toHaveLength(1);
 });
 
 test("a server of another generation is refused", async () => {
@@ -331,12 +377,12 @@ test("a refusal is an error of the iterator", async () => {
   await expect(done).rejects.toMatchObject({ kind: "forbidden", status: 403, retryable: false } as TapedeckError);
 });
 
-test.each(["the connection", "the wait"])("an abort ends %s", async (where) => {
+test.each(["the request", "the connection", "the wait"])("an abort ends %s", async (where) => {
   const stop = new AbortController();
   const { done } = collect({ signal: stop.signal });
   await server.settle();
   if (where === "the wait") server.newest.break();
-  else server.newest.open();
+  else if (where === "the connection") server.newest.open();
   await server.settle();
   stop.abort();
   await expect(done).rejects.toBe(stop.signal.reason);

@@ -20,6 +20,8 @@ export interface Connection {
 export interface FollowQuery {
   /** The first offset wanted; 0 without it. */
   from?: number | undefined;
+  /** The `incarnation` of the stream that has read up to `from`: another history than that is refused ("replaced"). */
+  incarnation?: string | undefined;
   /** "terminal": end after the terminal event of `invocation` or, without one, of the next run. */
   until?: "terminal" | undefined;
   channel?: string | readonly string[] | undefined;
@@ -60,9 +62,12 @@ export class Stream {
   private readonly o: StreamOptions;
   private readonly env: Environment;
   private readonly filtered: boolean;
+  /** Which history of the session this follows, an opaque text; "" as long as it is not known. */
+  incarnation: string;
   private next: number;
   private attempt = 0;
   private ended = false;
+  private opened = false; // there was a stream at this address
   private heardAt = 0;
   private hurry: (() => void) | undefined; // ends the wait
   private cut: AbortController | undefined; // of the connection
@@ -73,6 +78,7 @@ export class Stream {
     this.o = o;
     this.env = o.environment ?? surroundings;
     this.next = o.from ?? 0;
+    this.incarnation = o.incarnation ?? "";
     this.filtered = [o.channel, o.thread, o.type, o.invocation, o.view].some((f) => f !== undefined);
   }
 
@@ -122,9 +128,15 @@ export class Stream {
     const { until, channel, thread, type, invocation, view } = this.o;
     const from = this.o.from ?? 0;
     // The connection may have broken after the terminal event: given the last event, the server looks at it.
-    const cursor = until && this.next > from ? { lastEventId: this.next - 1 } : { fromOffset: this.next };
+    const cursor =
+      until && this.next > from ? { lastEventId: this.cursor(this.next - 1) } : { fromOffset: this.cursor(this.next) };
     const filter = { until, channel, thread, type, invocation, view };
     return sessionPath(this.session, "stream") + query({ ...cursor, ...filter, presence: this.o.onPresence && "live" });
+  }
+
+  /** An offset, with which the server recognises that the session has another history by now. */
+  private cursor(offset: number): number | string {
+    return this.incarnation ? `${offset}${this.incarnation}` : offset;
   }
 
   private async *connect(): AsyncGenerator<Event[], void, void> {
@@ -137,6 +149,7 @@ export class Stream {
       if (response.status === 204) return this.end(this.o.until ?? "closed");
       if (!response.ok) throw await this.watch(cut, () => failure(response));
       if (!isType(response, "text/event-stream") || !response.body) throw foreign(response, "a stream of events");
+      this.opened = true;
       this.tell({ state: "live" });
       const frames = new Frames();
       reader = response.body.getReader();
@@ -184,6 +197,7 @@ export class Stream {
   private take(frames: Frame[]): Event[] {
     const events: Event[] = [];
     for (const f of frames) {
+      if ("life" in f && f.life) this.incarnation = f.life;
       if (f.kind === "event") {
         if (f.event.offset < this.next) continue; // a proxy's replay
         if (f.event.offset > this.next && !this.filtered) return this.broken(events);
@@ -218,7 +232,7 @@ export class Stream {
   /** Waits before the next attempt, or fails with what the server refused. */
   private async later(given: unknown): Promise<void> {
     const error = given instanceof TapedeckError ? given : lost("the connection was lost", given);
-    if (!passes(error)) {
+    if (!passes(error, this.opened)) {
       this.ended = true;
       this.tell({ state: "failed", error });
       throw error;
@@ -242,9 +256,12 @@ function lost(message: string, cause?: unknown): TapedeckError {
   return new TapedeckError("unreachable", message, { cause });
 }
 
-/** Whether an error may pass by itself. The page of a proxy with a status of success may: it is up before the server is. */
-function passes(e: TapedeckError): boolean {
-  return e.retryable || (e.kind === "protocol" && e.status >= 200 && e.status < 300);
+/**
+ * Whether an error may pass by itself. The page of a proxy with a status of success may if there was a stream
+ * before it: the proxy is up before the server is. Otherwise the address is wrong.
+ */
+function passes(e: TapedeckError, opened: boolean): boolean {
+  return e.retryable || (opened && e.kind === "protocol" && e.status >= 200 && e.status < 300);
 }
 
 /**
@@ -277,6 +294,7 @@ export class Follower {
   private stream: Stream | undefined;
   private abort: AbortController | undefined;
   private next = 0;
+  private incarnation = ""; // of what the listener has got
   private over = false; // failed or ended
 
   constructor(http: Http, id: string, listener: Listener, environment?: Environment) {
@@ -299,6 +317,7 @@ export class Follower {
     this.abort = abort;
     this.stream = new Stream(this.http, this.id, {
       from,
+      incarnation: this.incarnation,
       signal: abort.signal,
       onStatus: mine((c) => this.tell(c)),
       onPresence: listener.onPresence && mine((e?: PresenceEvent) => listener.onPresence?.(e)),
@@ -313,6 +332,7 @@ export class Follower {
         for (const e of events) {
           if (signal.aborted) return;
           this.next = e.offset + 1;
+          this.incarnation = stream.incarnation;
           this.listener.onEvent(e);
         }
       }
@@ -322,6 +342,7 @@ export class Follower {
   }
 
   private tell(c: Connection): void {
+    this.incarnation = this.stream?.incarnation || this.incarnation;
     this.over = c.state === "failed" || c.state === "ended";
     // A session that was there before and is refused now has been deleted.
     const deleted = c.state === "failed" && (c.error?.kind === "not_found" || c.error?.kind === "gone");

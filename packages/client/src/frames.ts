@@ -2,13 +2,16 @@ import { createParser } from "eventsource-parser";
 import type { Event } from "./fold/types.ts";
 import type { PresenceEvent } from "./people.ts";
 
-/** A frame of a stream, as docs/http.md describes it. */
+/**
+ * A frame of a stream, as docs/http.md describes it. `life` is the incarnation of the session,
+ * as its cursors have it: "@3", or "" where it is not said.
+ */
 export type Frame =
-  | { kind: "event"; event: Event; next: number }
+  | { kind: "event"; event: Event; next: number; life: string }
   | { kind: "broken" } // data that is no JSON, or no event
-  | { kind: "caught-up"; next: number | undefined }
+  | { kind: "caught-up"; next: number | undefined; life: string }
   | { kind: "presence"; event: PresenceEvent }
-  | { kind: "end"; reason: string | undefined; next: number | undefined };
+  | { kind: "end"; reason: string | undefined; next: number | undefined; life: string };
 
 /** Splits the text of a stream into frames. A frame may arrive in any number of pieces. */
 export class Frames {
@@ -39,16 +42,18 @@ export class Frames {
 
 function frameOf(type: string, data: string, id: string | undefined): Frame | undefined {
   const value = parse(data);
-  const after = id !== undefined && /^\d+$/.test(id) ? Number(id) + 1 : undefined;
+  const [, offset, idLife] = /^(\d+)(@\d+)?$/.exec(id ?? "") ?? [];
+  const after = offset === undefined ? undefined : Number(offset) + 1;
+  const life = idLife ?? /@\d+$/.exec(String(value?.cursor ?? ""))?.[0] ?? "";
   switch (type) {
     case "message":
-      return isEvent(value) ? { kind: "event", event: value, next: value.offset + 1 } : { kind: "broken" };
+      return isEvent(value) ? { kind: "event", event: value, next: value.offset + 1, life } : { kind: "broken" };
     case "caught-up":
-      return { kind: "caught-up", next: after };
+      return { kind: "caught-up", next: after, life };
     case "presence":
       return value ? { kind: "presence", event: value as unknown as PresenceEvent } : undefined;
     case "end":
-      return { kind: "end", reason: typeof value?.reason === "string" ? value.reason : undefined, next: after };
+      return { kind: "end", reason: typeof value?.reason === "string" ? value.reason : undefined, next: after, life };
   }
   return undefined; // of a newer server
 }

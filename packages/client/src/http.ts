@@ -6,7 +6,7 @@ export const generation = 1;
 export type MaybePromise<T> = T | Promise<T>;
 
 export interface ClientOptions {
-  /** The address of the server, with its path if a proxy puts it below one. In a page it may be relative. */
+  /** The address of the server, with its path if a proxy puts it below one. It may be relative; a request then needs a page. */
   url: string | URL;
   /** The fetch to use; without it, the global one. */
   fetch?: typeof fetch;
@@ -47,16 +47,24 @@ export interface Call extends CallOptions {
 
 /** The requests of one client: its address, its headers, and its errors. */
 export class Http {
-  /** The address of the server, without a slash at its end. */
-  readonly root: string;
-  /** The address of the API. */
-  readonly base: string;
   private readonly options: ClientOptions;
+  private address: string | undefined;
 
   constructor(o: ClientOptions) {
     this.options = o;
-    this.root = addressOf(o.url);
-    this.base = `${this.root}/api/v1`;
+    // A page that is drawn on a server makes its clients there, too, where a relative address means nothing yet.
+    if (globalThis.location !== undefined || isAbsolute(o.url)) this.address = addressOf(o.url);
+  }
+
+  /** The address of the server, without a slash at its end. It fails if that is relative, and nobody knows to what. */
+  get root(): string {
+    this.address ??= addressOf(this.options.url);
+    return this.address;
+  }
+
+  /** The address of the API. */
+  get base(): string {
+    return `${this.root}/api/v1`;
   }
 
   /** The answer to a request, whatever its status. It fails if there is none. */
@@ -72,18 +80,18 @@ export class Http {
 
   /** The headers of a request, with those of the options. */
   async headersOf(c: Call): Promise<Headers> {
-    const all = new Headers(await this.given());
+    const all = new Headers(await this.given(c.signal));
     for (const [name, value] of Object.entries(c.headers ?? {})) all.set(name, value);
     return all;
   }
 
-  private async given(): Promise<HeadersInit | undefined> {
+  private async given(signal: AbortSignal | undefined): Promise<HeadersInit | undefined> {
     const { headers } = this.options;
     if (typeof headers !== "function") return headers;
     try {
-      return await headers();
+      return await unless(signal, headers());
     } catch (cause) {
-      if (cause instanceof TapedeckError) throw cause;
+      if (cause instanceof TapedeckError || signal?.aborted) throw cause;
       throw new TapedeckError("unreachable", "the option headers failed", {
         hint: cause instanceof Error ? cause.message : undefined,
         cause,
@@ -93,8 +101,9 @@ export class Http {
 
   private async fetch(path: string, headers: Headers, c: Call): Promise<Response> {
     const { fetch = globalThis.fetch } = this.options;
+    const address = (c.outside ? this.root : this.base) + path;
     try {
-      return await fetch((c.outside ? this.root : this.base) + path, {
+      return await fetch(address, {
         method: c.method ?? "GET",
         headers,
         body: c.body ?? null,
@@ -143,7 +152,9 @@ export class Http {
 
 /** The error in an answer that is not a success. */
 export async function failure(response: Response): Promise<TapedeckError> {
-  const wait = retryAfter(response.headers.get("Retry-After"), Date.now());
+  const { headers } = response;
+  const now = Date.parse(headers.get("Date") ?? ""); // the clock of the server, because that of a device may be off
+  const wait = retryAfter(headers.get("Retry-After"), Number.isNaN(now) ? Date.now() : now);
   return errorIn(await response.text().catch(() => ""), response.status, wait);
 }
 
@@ -170,14 +181,18 @@ async function json<T>(response: Response, signal?: AbortSignal): Promise<T> {
     if (signal?.aborted) throw cause;
     throw new TapedeckError("unreachable", "the connection was lost before the end of the answer", { cause });
   }
+  let value: unknown;
   try {
-    return JSON.parse(text);
+    value = JSON.parse(text);
   } catch (cause) {
     throw new TapedeckError("protocol", "the server answered with JSON that has an error", {
       status: response.status,
       cause,
     });
   }
+  // Every answer of the API is an object.
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw foreign(response, "a JSON object");
+  return value as T;
 }
 
 /** Refuses the answer of a server that speaks another generation of the API. Older servers do not name theirs. */
@@ -192,8 +207,29 @@ function checked(response: Response): Response {
   );
 }
 
+/** What a promise gives, unless the signal aborts before. */
+async function unless<T>(signal: AbortSignal | undefined, p: MaybePromise<T>): Promise<T> {
+  if (!signal) return p;
+  let stop = () => {};
+  const aborted = new Promise<never>((_, reject) => {
+    stop = () => reject(signal.reason);
+    signal.addEventListener("abort", stop);
+    if (signal.aborted) stop();
+  });
+  try {
+    return await Promise.race([p, aborted]);
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
+}
+
 function same(a: Headers, b: Headers): boolean {
   return JSON.stringify([...a]) === JSON.stringify([...b]);
+}
+
+/** Whether an address says where it is by itself: it has a scheme. */
+function isAbsolute(url: string | URL): boolean {
+  return /^[a-z][a-z0-9+.-]*:/i.test(String(url));
 }
 
 /** The address of a server, without query, fragment and the slash at its end. */
@@ -202,8 +238,9 @@ function addressOf(given: string | URL): string {
   try {
     url = new URL(given, globalThis.location?.href);
   } catch (cause) {
-    throw new TapedeckError("invalid", `the address ${given} is not a URL`, {
-      hint: "write it with its scheme, such as http://127.0.0.1:4747",
+    const relative = globalThis.location === undefined && !isAbsolute(given);
+    throw new TapedeckError("invalid", `the address ${given} is ${relative ? "relative" : "not a URL"}`, {
+      hint: `${relative ? "outside of a page " : ""}write it with its scheme, such as http://127.0.0.1:4747`,
       cause,
     });
   }

@@ -6,6 +6,7 @@ export type {
   AppendOptions,
   AskedPermission,
   AtOptions,
+  ContextQuery,
   DiffQuery,
   EventsPage,
   EventsQuery,
@@ -13,10 +14,13 @@ export type {
   Login,
   Producer,
   SearchQuery,
+  SessionSort,
   SessionsQuery,
   SnapshotQuery,
+  UsageQuery,
 } from "./api.ts";
 export { type Client, createClient } from "./client.ts";
+export { createEndPoints } from "./end-points.ts";
 export { type ErrorDetails, type ErrorKind, TapedeckError } from "./errors.ts";
 export type { Channel, Jump, MarkerKind, SessionEntry, Tree } from "./fold/types.ts";
 export type { Connection, Follower, FollowQuery, Listener } from "./follow.ts";

@@ -61,8 +61,11 @@ export class FakeConnection {
     return this;
   }
 
+  /** What ids have after the offset. */
+  life = "";
+
   event(...events: { offset: number }[]): this {
-    return this.write(...events.map((e) => `id: ${e.offset}\ndata: ${JSON.stringify(e)}\n\n`));
+    return this.write(...events.map((e) => `id: ${e.offset}${this.life}\ndata: ${JSON.stringify(e)}\n\n`));
   }
 
   frame(type: string, data: unknown, id?: number): this {

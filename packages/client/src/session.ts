@@ -123,11 +123,13 @@ export class Session {
 
   /** The events to the head as it is when the last page is read. `limit` is the size of the pages. */
   async *events(q: Omit<EventsQuery, "reverse"> = {}, o?: CallOptions): AsyncGenerator<SessionEvent, void, void> {
-    for (let from = q.from ?? 0; ; ) {
-      const page = await this.api.events(this.id, { limit: 1000, ...q, from }, o);
+    let { from = 0, cursor } = q;
+    for (;;) {
+      const page = await this.api.events(this.id, { limit: 1000, ...q, from, cursor }, o);
       yield* page.events as SessionEvent[];
       if (page.next <= from || page.next >= page.head) return;
       from = page.next;
+      cursor = page.cursor; // a session that is created again meanwhile answers 410
     }
   }
 

@@ -84,6 +84,13 @@ export type Agents = {
   agents: Agent[];
 };
 
+export type Amount = {
+  tokens?: number;
+  usd?: number;
+  turns?: number;
+  seconds?: number;
+};
+
 export type Answer = {
   option: string;
   input?: JsonObject;
@@ -120,6 +127,26 @@ export interface AttemptSupersededEvent extends Omit<Envelope, "data"> {
   data: AttemptSupersededData;
 }
 
+export type AuditPage = {
+  records: AuditRecord[];
+  next?: string;
+  unreadable?: number;
+};
+
+export type AuditRecord = {
+  time: string;
+  action: string;
+  outcome: string;
+  actor?: string;
+  role?: string;
+  session?: string;
+  token_id?: string;
+  request_id?: string;
+  remote?: string;
+  reason?: string;
+  count?: number;
+};
+
 export type Axis = "time" | "events";
 
 export type BookmarkAddedData = {
@@ -149,6 +176,7 @@ export type Branch = {
   invocations?: BranchInvocation[];
   invocations_left_out?: number;
   title?: string;
+  agent?: string;
   status?: Status;
   marker?: string;
   thread?: string;
@@ -169,6 +197,14 @@ export type Branches = {
   at: number;
   branches: Branch[];
   cut?: boolean;
+};
+
+export type Budget = {
+  tokens?: number;
+  usd?: number;
+  turns?: number;
+  seconds?: number;
+  grants?: number;
 };
 
 export type Cancel = {
@@ -199,6 +235,7 @@ export type Capabilities = {
 
 export type CaughtUp = {
   next: number;
+  cursor?: string;
 };
 
 export type CheckWorkflow = {
@@ -326,6 +363,7 @@ export type Diagram = {
   fields?: FormField[];
   tasks: DiagramTask[];
   unmet?: Problem[];
+  wanted?: DiagramVariable[];
   warnings?: Problem[];
   processes?: DiagramProcess[];
   versions?: DiagramVersion[];
@@ -343,6 +381,13 @@ export type DiagramTask = {
   agent?: string;
   type?: string;
   line: number;
+};
+
+export type DiagramVariable = {
+  name: string;
+  element: string;
+  line: number;
+  from_message?: boolean;
 };
 
 export type DiagramVersion = {
@@ -391,6 +436,7 @@ export type DiffLine = {
 export type DiffSession = {
   id: string;
   title?: string;
+  agent?: string;
   at: number;
   turns: number;
 };
@@ -450,7 +496,7 @@ export type ErrorDetail = {
   problems?: Problem[];
 };
 
-export type ErrorKind = "invalid" | "unauthorized" | "forbidden" | "not_found" | "conflict" | "gone" | "precondition" | "too_large" | "unsupported" | "limited" | "internal" | "unavailable";
+export type ErrorKind = "invalid" | "unauthorized" | "forbidden" | "not_found" | "conflict" | "gone" | "replaced" | "precondition" | "too_large" | "unsupported" | "limited" | "internal" | "unavailable";
 
 export type SessionEvent = KnownEvent | OtherEvent;
 
@@ -508,6 +554,7 @@ export type EventToolCall = {
 export interface Events<E = SessionEvent> {
   events: E[];
   next: number;
+  cursor?: string;
   head: number;
   closed: boolean;
 }
@@ -518,6 +565,9 @@ export type ExportRequest = {
   view?: ExportView;
   terminal?: string;
   redact?: Redaction;
+  start?: number;
+  poster?: number;
+  theme?: string;
 };
 
 export type ExportView = "all" | "effective";
@@ -537,6 +587,11 @@ export interface FeedbackAddedEvent extends Omit<Envelope, "data"> {
   channel: "session";
   data?: FeedbackAddedData;
 }
+
+export type FollowerStats = {
+  open: number;
+  behind: number;
+};
 
 export type Fork = {
   at?: number;
@@ -668,6 +723,7 @@ export type InputQueuedData = {
   messageId?: string;
   agent?: string;
   config?: Json;
+  budget?: JsonObject;
   timestamp?: number;
   metadata?: JsonObject;
   rawEvent?: Json;
@@ -802,6 +858,11 @@ export type Item = {
 };
 
 export type KnownEvent = MessageAddedEvent | TextMessageStartEvent | TextMessageContentEvent | TextMessageEndEvent | TextMessageChunkEvent | ReasoningStartEvent | ReasoningMessageStartEvent | ReasoningMessageContentEvent | ReasoningMessageEndEvent | ReasoningMessageChunkEvent | ReasoningEndEvent | ReasoningEncryptedValueEvent | ToolCallStartEvent | ToolCallArgsEvent | ToolCallEndEvent | ToolCallChunkEvent | ToolCallResultEvent | PermissionRequestedEvent | PermissionAnsweredEvent | RunStartedEvent | RunFinishedEvent | RunErrorEvent | StepStartedEvent | StepFinishedEvent | StateSnapshotEvent | StateDeltaEvent | MessagesSnapshotEvent | ActivitySnapshotEvent | ActivityDeltaEvent | SubagentStartedEvent | SubagentFinishedEvent | SubagentErrorEvent | RawEvent | CustomEvent | InstanceStartedEvent | PlanUpdatedEvent | AgentStartedEvent | AgentLinkedEvent | UsageReportedEvent | WorkflowStartedEvent | WorkflowEnteredEvent | WorkflowWaitingEvent | WorkflowCaughtEvent | WorkflowLeftEvent | WorkflowFailedEvent | WorkflowVariablesEvent | WorkflowMessageEvent | WorkflowEndedEvent | TerminalOutputEvent | TerminalInputEvent | TerminalResizeEvent | TerminalExitEvent | PresenceJoinedEvent | PresenceLeftEvent | PresenceMovedEvent | SessionCreatedEvent | SessionRenamedEvent | SessionRewoundEvent | SessionClearedEvent | SessionOverwrittenEvent | AttemptSupersededEvent | SessionForkedEvent | SessionImportedEvent | SessionRedactedEvent | SessionClosedEvent | FeedbackAddedEvent | BookmarkAddedEvent | InputQueuedEvent | InputMovedEvent | InputSteeredEvent | InputStartedEvent | InputWithdrawnEvent;
+
+export type LastMessage = {
+  role: string;
+  text: string;
+};
 
 export type LineError = {
   line: number;
@@ -949,6 +1010,7 @@ export type NewSession = {
   owner?: string;
   agent?: string;
   labels?: Record<string, string>;
+  budget?: Amount;
   state?: Json;
   actor?: string;
   projectId?: string;
@@ -1241,6 +1303,15 @@ export type Prompt = {
   offset: number;
 };
 
+export type ProtocolStats = {
+  protocol: string;
+  open: number;
+  streams: number;
+  answered: number;
+  seconds: number;
+  errors?: Record<string, number>;
+};
+
 export type RawData = {
   event: Json;
   source?: string;
@@ -1386,6 +1457,7 @@ export type Rename = {
   title?: string;
   labels?: Record<string, string>;
   change_labels?: Record<string, string | null>;
+  budget?: Amount;
   actor?: string;
 };
 
@@ -1421,6 +1493,7 @@ export type Resume = {
   thread?: string;
   config?: Json;
   actor?: string;
+  budget?: Amount;
 };
 
 export type Retry = {
@@ -1540,6 +1613,14 @@ export interface RunStartedEvent extends Omit<Envelope, "data"> {
   data: RunStartedData;
 }
 
+export type RunStats = {
+  running: number;
+  waiting: number;
+  inputs: number;
+  driven: number;
+  ended: Record<string, number>;
+};
+
 export type RunWorkflow = {
   bpmn?: string;
   name?: string;
@@ -1572,6 +1653,10 @@ export type SearchResult = {
   behind?: number;
 };
 
+export type SearchStats = {
+  behind: number;
+};
+
 export type SendMessage = {
   thread?: string;
   name: string;
@@ -1593,6 +1678,8 @@ export type Session = {
   runs?: OpenRun[];
   inputs?: WaitingInput[];
   waiting?: OpenQuestion[];
+  budget?: Budget;
+  spent?: Spending;
   resumable?: boolean;
   head: number;
   closed?: boolean;
@@ -1639,6 +1726,7 @@ export type SessionCreatedData = {
   owner?: string;
   agent?: string;
   labels?: Record<string, string>;
+  budget?: JsonObject;
   state?: Json;
   timestamp?: number;
   metadata?: JsonObject;
@@ -1663,6 +1751,7 @@ export type SessionForkedData = {
   owner?: string;
   agent?: string;
   labels?: Record<string, string>;
+  budget?: JsonObject;
   timestamp?: number;
   metadata?: JsonObject;
   rawEvent?: Json;
@@ -1722,6 +1811,8 @@ export interface SessionOverwrittenEvent extends Omit<Envelope, "data"> {
 export type SessionRedactedData = {
   offsets: OffsetRange[];
   reason?: string;
+  budget?: JsonObject;
+  spent?: JsonObject;
   timestamp?: number;
   metadata?: JsonObject;
   rawEvent?: Json;
@@ -1736,6 +1827,7 @@ export interface SessionRedactedEvent extends Omit<Envelope, "data"> {
 export type SessionRenamedData = {
   title?: string;
   labels?: Record<string, string>;
+  budget?: JsonObject;
   timestamp?: number;
   metadata?: JsonObject;
   rawEvent?: Json;
@@ -1781,6 +1873,8 @@ export type SessionRow = {
   runs?: OpenRun[];
   inputs?: WaitingInput[];
   waiting?: OpenQuestion[];
+  budget?: Budget;
+  spent?: Spending;
   resumable?: boolean;
   head: number;
   closed?: boolean;
@@ -1800,9 +1894,14 @@ export type SessionSummary = {
   duration_ms: number;
   turns_count: number;
   tokens_used: number;
+  cost_usd?: number;
+  model?: string;
+  tool_calls: number;
+  tools_failed: number;
   files_modified: number;
   lines_added: number;
   lines_removed: number;
+  last_message?: LastMessage;
   final_status?: Status;
 };
 
@@ -1836,6 +1935,14 @@ export type Snapshot = {
   plan: Plan | null;
   notes?: Note[];
   notes_left_out?: number;
+};
+
+export type Spending = {
+  tokens?: number;
+  usd?: number;
+  turns?: number;
+  seconds?: number;
+  since?: string;
 };
 
 export type Started = {
@@ -1884,6 +1991,20 @@ export interface StateSnapshotEvent extends Omit<Envelope, "data"> {
   data: StateSnapshotData;
 }
 
+export type Stats = {
+  version: string;
+  instance: string;
+  started_at: string;
+  store: StoreStats;
+  followers: FollowerStats;
+  runs: RunStats;
+  search: SearchStats;
+  requests: ProtocolStats[];
+  body_bytes: number;
+  heap_bytes: number;
+  goroutines: number;
+};
+
 export type Status = "idle" | "pending" | "running" | "waiting" | "complete" | "failed" | "cancelled" | "interrupted";
 
 export type StepFinishedData = {
@@ -1914,8 +2035,28 @@ export interface StepStartedEvent extends Omit<Envelope, "data"> {
   data: StepStartedData;
 }
 
+export type StoreStats = {
+  kind: string;
+  groups: number;
+  requests: number;
+  failures: number;
+  group_seconds: number;
+  commit_seconds: number;
+  events: number;
+  bytes: number;
+  queue: number;
+  log_bytes: number;
+  data_bytes: number;
+  cached: number;
+  damaged: number;
+  tail_bytes: number;
+  tail_hits: number;
+  tail_misses: number;
+};
+
 export type StreamEnd = {
   next?: number;
+  cursor?: string;
   reason: StreamEndReason;
 };
 
@@ -2000,6 +2141,7 @@ export type Summary = {
   files_left_out?: number;
   lines_added: number;
   lines_removed: number;
+  last_message?: LastMessage;
 };
 
 export type Task = {
@@ -2010,6 +2152,7 @@ export type Task = {
   config?: Json;
   actor?: string;
   when?: "now" | "queue" | "steer" | "interrupt";
+  budget?: Amount;
   message_id?: string;
 };
 
@@ -2304,6 +2447,7 @@ export type ToolResult = {
   text: string;
   parts?: Json;
   error?: string;
+  denied?: boolean;
 };
 
 export type ToolUsage = {
@@ -2316,6 +2460,62 @@ export type ToolUsage = {
 export type Undo = {
   actor?: string;
   marker?: string;
+};
+
+export type Usage = {
+  from?: string;
+  to?: string;
+  sessions: number;
+  total: Used;
+  days: UsageDay[];
+  agents: UsageAgent[];
+  models: UsageModel[];
+};
+
+export type UsageAgent = {
+  agent: string;
+  runs: number;
+  runs_failed: number;
+  tool_calls: number;
+  tools_failed: number;
+  input: number;
+  output: number;
+  cached: number;
+  cache_write: number;
+  reasoning: number;
+  total: number;
+  cost_usd?: number;
+};
+
+export type UsageDay = {
+  day: string;
+  runs: number;
+  runs_failed: number;
+  tool_calls: number;
+  tools_failed: number;
+  input: number;
+  output: number;
+  cached: number;
+  cache_write: number;
+  reasoning: number;
+  total: number;
+  cost_usd?: number;
+};
+
+export type UsageModel = {
+  provider?: string;
+  model: string;
+  runs: number;
+  runs_failed: number;
+  tool_calls: number;
+  tools_failed: number;
+  input: number;
+  output: number;
+  cached: number;
+  cache_write: number;
+  reasoning: number;
+  total: number;
+  cost_usd?: number;
 };
 
 export type UsageReportedData = {
@@ -2339,6 +2539,20 @@ export interface UsageReportedEvent extends Omit<Envelope, "data"> {
   channel: "agentState";
   data?: UsageReportedData;
 }
+
+export type Used = {
+  runs: number;
+  runs_failed: number;
+  tool_calls: number;
+  tools_failed: number;
+  input: number;
+  output: number;
+  cached: number;
+  cache_write: number;
+  reasoning: number;
+  total: number;
+  cost_usd?: number;
+};
 
 export type WaitingInput = {
   id: string;
@@ -2584,6 +2798,7 @@ export type WorkflowWait = {
   signal?: string;
   permission?: string;
   agent?: string;
+  within?: boolean;
   offset: number;
 };
 
@@ -2599,6 +2814,7 @@ export type WorkflowWaitingData = {
   signal?: string;
   permission?: string;
   agent?: string;
+  within?: boolean;
   timestamp?: number;
   metadata?: JsonObject;
   rawEvent?: Json;

@@ -10,8 +10,8 @@ const speeds = [0.5, 1, 2, 4, 8];
  * `<tapedeck-player src="…">` plays a session of a server (the address of its page, such as
  * https://host/s/demo) or an export of the format json or ndjson.
  *
- * Attributes: `src`; `at`, the offset at which it begins; `autoplay`; `speed`; `theme`
- * (light or dark, otherwise that of the reader's system). Events: `ready`, `error`.
+ * Attributes: `src`; `at`, the offset at which it begins; `poster`, the offset of the
+ * moment that it shows until somebody plays it; `autoplay`; `speed`; `theme` (light or dark, otherwise that of the reader's system). Events: `ready`, `error`.
  */
 export class TapedeckPlayer extends HTMLElement {
   static observedAttributes = ["src", "at", "speed"];
@@ -28,6 +28,12 @@ export class TapedeckPlayer extends HTMLElement {
   private readonly liveButton = element("button", { type: "button", hidden: "" }, "Live");
   private readonly speedChoice = element("select", { "aria-label": "Speed" });
   private readonly fault = element("p", { class: "error", role: "alert", hidden: "" });
+  private readonly poster = element("button", {
+    type: "button",
+    class: "poster",
+    hidden: "",
+    "aria-label": "Play the session",
+  });
   private rows = new Rows(this.list);
   private opening: AbortController | undefined;
   private ready = false;
@@ -41,15 +47,25 @@ export class TapedeckPlayer extends HTMLElement {
       { class: "player", "aria-label": "Session" },
       element("header", {}, this.title_, this.status),
       this.fault,
-      this.list,
+      element("div", { class: "stage" }, this.list, this.poster),
       element("footer", {}, this.playButton, this.bar, this.time, this.speedChoice, this.liveButton),
     );
     const root = this.attachShadow({ mode: "open" });
     this.dress(root);
     root.append(box);
-    this.playButton.addEventListener("click", () => this.player?.toggle());
-    this.liveButton.addEventListener("click", () => this.player?.goLive());
-    this.bar.addEventListener("input", () => this.player?.seek(Number(this.bar.value)));
+    this.poster.append(element("span", { "aria-hidden": "true" }, "▶"));
+    this.poster.addEventListener("click", () => this.playFromStart());
+    this.playButton.addEventListener("click", () =>
+      this.poster.hidden ? this.player?.toggle() : this.playFromStart(),
+    );
+    this.liveButton.addEventListener("click", () => {
+      this.poster.hidden = true;
+      this.player?.goLive();
+    });
+    this.bar.addEventListener("input", () => {
+      this.poster.hidden = true;
+      this.player?.seek(Number(this.bar.value));
+    });
     this.speedChoice.addEventListener("change", () => this.player?.setSpeed(Number(this.speedChoice.value)));
   }
 
@@ -89,14 +105,16 @@ export class TapedeckPlayer extends HTMLElement {
     this.rows = new Rows(this.list);
     this.ready = false;
     this.tell(undefined);
+    this.poster.hidden = true;
     const src = this.getAttribute("src");
     if (!src) return;
     const mine = new AbortController();
     this.opening = mine;
     try {
-      const at = this.getAttribute("at");
-      const player = await open(src, at === null ? undefined : Number(at) || 1, mine.signal);
+      const poster = this.offset("poster");
+      const player = await open(src, poster ?? this.offset("at"), mine.signal);
       if (mine.signal.aborted) return;
+      this.poster.hidden = poster === undefined || this.hasAttribute("autoplay");
       this.player = player;
       player.subscribe(() => this.player === player && this.draw(player.get()));
       this.setSpeed();
@@ -106,9 +124,21 @@ export class TapedeckPlayer extends HTMLElement {
     }
   }
 
+  /** The offset in an attribute. The first moment is the one before event 1. */
+  private offset(name: string): number | undefined {
+    const value = this.getAttribute(name);
+    return value === null ? undefined : Number(value) || 1;
+  }
+
+  private playFromStart(): void {
+    this.poster.hidden = true;
+    this.player?.playFrom(this.offset("at") ?? 1);
+  }
+
   private setSpeed(): void {
     const speed = Number(this.getAttribute("speed")) || 1;
-    if (!speeds.includes(speed)) this.speedChoice.append(element("option", { value: String(speed) }, `${speed}×`));
+    const offered = [...this.speedChoice.options].some((o) => o.value === String(speed));
+    if (!offered) this.speedChoice.append(element("option", { value: String(speed) }, `${speed}×`));
     this.speedChoice.value = String(speed);
     this.player?.setSpeed(speed);
   }
@@ -130,7 +160,9 @@ export class TapedeckPlayer extends HTMLElement {
     if (this.ready) return;
     this.ready = true;
     this.dispatchEvent(new Event("ready"));
-    if (this.hasAttribute("autoplay") && !s.live) this.player?.play();
+    if (!this.hasAttribute("autoplay")) return;
+    if (this.hasAttribute("poster")) this.playFromStart();
+    else if (!s.live) this.player?.play();
   }
 
   private tell(error: unknown): void {

@@ -73,10 +73,19 @@ test("it begins at an offset, and the bar moves it", async () => {
   await shows(e, (r) => expect(r).toEqual([]));
 });
 
+test("a speed of its own is offered once, also for a second source", async () => {
+  const e = await put(json, { speed: "20" });
+  const again = new Promise((r) => e.addEventListener("ready", r));
+  e.setAttribute("src", "/other.json");
+  await again;
+  const values = [...find<HTMLSelectElement>(e, "select").options].map((o) => o.value);
+  expect(values.filter((v) => v === "20")).toHaveLength(1);
+});
+
 test("it plays to the end by itself", async () => {
   const e = await put(json, { autoplay: "", speed: "1000" });
   await shows(e, (r) => expect(r[1]).toContain("train"));
-  await vi.waitFor(() => expect(find(e, "button").textContent).toBe("Play"), patience);
+  await vi.waitFor(() => expect(find(e, "footer button").textContent).toBe("Play"), patience);
 });
 
 test("a row that does not change stays the same element", async () => {
@@ -126,4 +135,21 @@ test("hostile files are refused whole", () => {
     '{"tapedeck":1}\nnull',
   ])
     expect(() => read(text), text).toThrow(/not an export/);
+});
+
+test("a poster shows a moment until somebody plays it from its start", async () => {
+  const e = await put(json, { poster: "4", at: "2" });
+  const poster = find<HTMLButtonElement>(e, "button.poster");
+  await shows(e, (r) => expect(r[1]).toContain("By"));
+  expect(poster.hidden).toBe(false);
+  expect(e.player?.get()).toMatchObject({ at: 4, playing: false });
+  poster.click();
+  expect(poster.hidden).toBe(true);
+  await vi.waitFor(() => expect(e.player?.get().at).toBeLessThan(4), patience);
+  expect(e.player?.get().playing).toBe(true);
+  const moved = await put(json, { poster: "4" });
+  const bar = find<HTMLInputElement>(moved, "input");
+  bar.dispatchEvent(new Event("input"));
+  expect(find<HTMLButtonElement>(moved, "button.poster").hidden).toBe(true);
+  expect(find<HTMLButtonElement>(await put(json), "button.poster").hidden).toBe(true);
 });

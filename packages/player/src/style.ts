@@ -20,6 +20,10 @@ footer { border: 0; border-top: 1px solid var(--line); }
 header b { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 header span, time { color: var(--muted); font-size: .85em; white-space: nowrap; }
 ol { flex: 1; overflow: auto; margin: 0; padding: .8em; list-style: none; overflow-wrap: anywhere; }
+.stage { position: relative; display: flex; flex: 1; min-height: 0; }
+.poster { position: absolute; inset: 0; display: grid; place-items: center; padding: 0; border: 0; border-radius: 0; background: color-mix(in srgb, var(--bg) 55%, transparent); }
+.poster[hidden] { display: none; }
+.poster span { display: grid; place-items: center; width: 4.5rem; height: 4.5rem; padding-left: .3rem; box-sizing: border-box; font-size: 2rem; color: var(--bg); background: var(--accent); border-radius: 50%; }
 li { margin: 0 0 .8em; white-space: pre-wrap; }
 li.user { padding: .5em .8em; background: var(--soft); border-radius: 8px; }
 li .who { display: block; color: var(--muted); font-size: .8em; }

@@ -191,7 +191,7 @@ func (s *subscriber) check(ctx context.Context, a *ack, acked map[int64]int64) e
 	if err != nil || !s.explicit[path] && !s.matches(path) {
 		return wrong("names a stream that the subscription does not watch")
 	}
-	at, ok := parsePosition(a.Offset)
+	gen, at, ok := parsePosition(a.Offset)
 	if !ok {
 		return wrong("has an offset that is not one of the stream").hint("send the tail_offset of the wake, or the Stream-Next-Offset of a read")
 	}
@@ -201,6 +201,8 @@ func (s *subscriber) check(ctx context.Context, a *ack, acked map[int64]int64) e
 		return wrong("names a stream that does not exist")
 	case err != nil:
 		return err
+	case gen != 0 && gen != session.Gen:
+		return wrong("is of another history of the stream: it was deleted and created again, or restored from a backup")
 	}
 	from, err := s.ackedOf(ctx, &session, acked)
 	switch {

@@ -114,7 +114,7 @@ func (c *change) has(ctx context.Context, log Log, f *filter) (bool, error) {
 	if found, ok := c.found[f]; ok {
 		return found, nil
 	}
-	found, _, err := f.find(ctx, log, c.session, c.first, c.head, 1)
+	found, _, err := f.find(ctx, log, c.session, c.gen, c.first, c.head, 1)
 	if err != nil && !isGone(err) {
 		return false, err
 	}

@@ -115,25 +115,25 @@ func (s *subscriber) describeAll(ctx context.Context, base string) (*described, 
 // streams returns what the subscription watches: the explicit streams, and those of the
 // pattern of which something was acknowledged or is pending.
 func (s *subscriber) streams(ctx context.Context) ([]describedStream, error) {
-	acked := map[string]int64{}
-	err := s.d.options.Store.Acks(ctx, s.id, func(session string, _, at int64) { acked[pathOfID(session)] = at })
+	acked := map[string]string{}
+	err := s.d.options.Store.Acks(ctx, s.id, func(session string, gen, at int64) { acked[pathOfID(session)] = positionOf(gen, at) })
 	if err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, l := range s.pending {
-		acked[l.path] = l.acked
+		acked[l.path] = positionOf(l.gen, l.acked)
 	}
 	for p := range s.explicit {
 		if _, ok := acked[p]; !ok {
-			acked[p] = 0
+			acked[p] = position(0)
 		}
 	}
 	out := make([]describedStream, 0, len(acked))
 	for p, at := range acked {
 		if s.explicit[p] || s.matches(p) {
-			out = append(out, describedStream{p, s.linkType(p), position(at)})
+			out = append(out, describedStream{p, s.linkType(p), at})
 		}
 	}
 	slices.SortFunc(out, func(a, b describedStream) int {

@@ -81,7 +81,7 @@ const (
 
 // find returns the first triggers of a session from an offset on, at most limit, and the
 // offset up to which it has searched.
-func (f *filter) find(ctx context.Context, log Log, session string, from, to int64, limit int) (found []trigger, end int64, err error) {
+func (f *filter) find(ctx context.Context, log Log, session string, gen, from, to int64, limit int) (found []trigger, end int64, err error) {
 	for end = from; end < to; {
 		p, err := log.Read(ctx, session, tapedeck.Range{From: end})
 		if err != nil {
@@ -95,7 +95,7 @@ func (f *filter) find(ctx context.Context, log Log, session string, from, to int
 			if !ok {
 				continue
 			}
-			found = append(found, trigger{position(e.Offset), e.Type, e.ThreadName(), e.Invocation, e.Time})
+			found = append(found, trigger{positionOf(gen, e.Offset), e.Type, e.ThreadName(), e.Invocation, e.Time})
 			if len(found) == limit {
 				return found, end, nil
 			}

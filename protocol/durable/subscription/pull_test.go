@@ -137,6 +137,7 @@ func TestAcks(t *testing.T) {
 		w.expect(200, "POST", "/subscriptions/s/ack", c.Token, ackOf("a/x", position(2)), nil)
 		for _, a := range [][2]string{
 			{"a/x", position(1)}, {"a/x", position(4)}, {"a/x", "-1"}, {"a/x", "now"}, {"a/x", ""}, {"a/x", "2"}, {"a/x", strings.Repeat("9", 33)},
+			{"a/x", positionOf(99, 2)}, {"a/x", position(2) + "_"}, {"a/x", position(2) + "_x"}, {"a/x", position(2) + ".3"},
 			{"a/none", position(0)}, {"later", position(0)}, {"unwatched", position(1)}, {"wake/pool", position(0)}, {"", position(1)}, {"../a", position(1)},
 			{"sessions/none", position(1)},
 		} {

@@ -174,7 +174,7 @@ func (s *subscriber) search(ctx context.Context, l *link, from int64) error {
 }
 
 func (s *subscriber) firstTrigger(ctx context.Context, l *link, from int64) (hit int64, ok bool, err error) {
-	found, end, err := s.filter.find(ctx, s.d.options.Log, l.session, from, l.head, 1)
+	found, end, err := s.filter.find(ctx, s.d.options.Log, l.session, l.gen, from, l.head, 1)
 	if isGone(err) {
 		return 0, false, nil
 	}

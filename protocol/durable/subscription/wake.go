@@ -131,7 +131,7 @@ func (s *subscriber) collect(ctx context.Context) ([]streamInfo, map[int64]int64
 			delete(s.pending, l.gen)
 			continue
 		}
-		info := streamInfo{Path: l.path, Type: s.linkType(l.path), Acked: position(l.acked), Pending: true}
+		info := streamInfo{Path: l.path, Type: s.linkType(l.path), Acked: positionOf(l.gen, l.acked), Pending: true}
 		tail := l.head
 		if s.filter != nil {
 			found, end, err := s.triggers(ctx, l)
@@ -143,7 +143,7 @@ func (s *subscriber) collect(ctx context.Context) ([]streamInfo, map[int64]int64
 			}
 			info.Events, tail = found, end
 		}
-		info.Tail, tails[l.gen] = position(tail), tail
+		info.Tail, tails[l.gen] = positionOf(l.gen, tail), tail
 		streams = append(streams, info)
 	}
 	return streams, tails, nil
@@ -163,7 +163,7 @@ func (s *subscriber) exists(ctx context.Context, l *link) (bool, error) {
 // it tells of them. It removes a link without triggers.
 func (s *subscriber) triggers(ctx context.Context, l *link) ([]trigger, int64, error) {
 	end := min(l.head, l.hit+maxScanned)
-	found, end, err := s.filter.find(ctx, s.d.options.Log, l.session, l.hit, end, maxTriggers)
+	found, end, err := s.filter.find(ctx, s.d.options.Log, l.session, l.gen, l.hit, end, maxTriggers)
 	if isGone(err) {
 		delete(s.pending, l.gen)
 		return nil, end, nil

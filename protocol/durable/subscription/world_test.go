@@ -158,7 +158,7 @@ func (w *world) told() string {
 
 // short returns the number of records in an offset.
 func short(offset string) string {
-	n, ok := parsePosition(offset)
+	_, n, ok := parsePosition(offset)
 	if !ok {
 		return "?" + offset
 	}

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -189,13 +191,29 @@ func oneLine(text string) string {
 // accept any word as a key, and a short word can be in any sentence.
 const minSecret = 8
 
-// hide removes the key from the message of an error.
+// secrets returns what a provider must not repeat: the key, and the words of the configured
+// headers.
+func (c *Client) secrets() (out []string) {
+	for _, value := range append(slices.Collect(maps.Values(c.Header)), c.Key) {
+		for _, word := range strings.Fields(value) {
+			if len(word) >= minSecret {
+				out = append(out, word)
+			}
+		}
+	}
+	return out
+}
+
+// hide removes the secrets from the message of an error.
 func (c *Client) hide(err error) error {
 	var e *tapedeck.Error
-	if len(c.Key) < minSecret || !errors.As(err, &e) {
+	if !errors.As(err, &e) {
 		return err
 	}
-	shown := withoutToken(e.Message, c.Key)
+	shown := e.Message
+	for _, secret := range c.secrets() {
+		shown = withoutToken(shown, secret)
+	}
 	if shown == e.Message {
 		return err
 	}

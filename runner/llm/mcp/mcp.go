@@ -14,6 +14,7 @@ import (
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/mcpname"
 	"github.com/tapedeck/tapedeck/internal/procgroup"
+	"github.com/tapedeck/tapedeck/internal/sandbox"
 	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/runner/llm/tool"
 )
@@ -25,6 +26,8 @@ type Server struct {
 	Env     []string          // variables of the program, see [tool.Environment]
 	URL     string            // the URL of a streamable HTTP endpoint
 	Headers map[string]string // headers of each request, such as Authorization
+
+	Sandbox *sandbox.Policy // confines the program; nil for no sandbox
 }
 
 // maxTools is the limit of tools of one server. Further tools are ignored.
@@ -86,9 +89,13 @@ func (c *Connection) transport() (sdk.Transport, error) {
 	if len(c.server.Command) == 0 {
 		return nil, tapedeck.Errorf(tapedeck.Invalid, "the server has neither a command nor a URL")
 	}
-	p, err := procgroup.Start(procgroup.Spec{
+	spec, err := c.server.Sandbox.Confine(procgroup.Spec{
 		Path: c.server.Command[0], Args: c.server.Command[1:], Dir: c.run.Folder, Env: tool.Environment(c.server.Env), Stdin: true,
 	})
+	if err != nil {
+		return nil, err
+	}
+	p, err := procgroup.Start(spec)
 	if err != nil {
 		return nil, err
 	}

@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -18,6 +20,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/procgroup"
+	"github.com/tapedeck/tapedeck/internal/sandbox"
 	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/runner/llm/mcp"
 	"github.com/tapedeck/tapedeck/runner/llm/tool"
@@ -231,4 +234,23 @@ func TestSessionIsForTapedeck(t *testing.T) {
 			t.Errorf("%s learned %v: %+v", name, got, r)
 		}
 	}
+}
+
+// TestConfinedProcess: a server that is a program runs in its sandbox.
+func TestConfinedProcess(t *testing.T) {
+	s := stdio(t, "serve-mcp")
+	s.Sandbox = &sandbox.Policy{}
+	if err := s.Sandbox.Available("/bin/sh"); err != nil {
+		t.Skipf("THE SANDBOX IS NOT TESTED HERE: %v", err)
+	}
+	if _, err := mcp.Connect(t.Context(), s, mcp.Run{Folder: t.TempDir()}); err == nil || !strings.Contains(fmt.Sprint(errors.Unwrap(err)), "not visible in the sandbox") {
+		t.Errorf("a program that the sandbox hides: %v", err)
+	}
+	s.Sandbox.Readable = []string{filepath.Dir(s.Command[0])}
+	c, err := mcp.Connect(t.Context(), s, mcp.Run{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	find(t, c, "test__exit")
 }

@@ -57,7 +57,11 @@ var errTooLong = errors.New("it took too long")
 func (f *Folder) run(ctx context.Context, c Call, command string, limit time.Duration) Result {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errTooLong)
 	defer cancel()
-	p, err := procgroup.Start(shell(command, f.path, Environment(f.options.Env)))
+	spec, err := f.options.Sandbox.Confine(shell(command, f.path, Environment(f.options.Env)))
+	var p *procgroup.Process
+	if err == nil {
+		p, err = procgroup.Start(spec)
+	}
 	if err != nil {
 		return Failed("The command cannot be started: %s.", err)
 	}

@@ -11,11 +11,12 @@ import (
 	"unicode/utf8"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/sandbox"
 )
 
 // A Folder has the tools for the files of one folder. No tool for files leaves the folder,
-// neither by ".." nor by a symbolic link, because [os.Root] prevents it. Commands are not
-// confined to the folder; [Options.Env] limits only their environment.
+// neither by ".." nor by a symbolic link, because [os.Root] prevents it. Commands are
+// confined only by [Options.Sandbox]; [Options.Env] limits their environment.
 type Folder struct {
 	path    string // absolute
 	root    *os.Root
@@ -24,9 +25,10 @@ type Folder struct {
 
 // Options configure the tools of a folder.
 type Options struct {
-	Env     []string // variables of commands, see [Environment]
-	Timeout Seconds  // default time limit of a command; 0 for 120
-	Longest Seconds  // longest time limit that a call can set; 0 for 3000
+	Env     []string        // variables of commands, see [Environment]
+	Timeout Seconds         // default time limit of a command; 0 for 120
+	Sandbox *sandbox.Policy // confines commands; nil for no sandbox
+	Longest Seconds         // longest time limit that a call can set; 0 for 3000
 }
 
 // Seconds is a time in seconds, the unit of the calls.
@@ -37,6 +39,9 @@ func OpenFolder(path string, o Options) (*Folder, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, tapedeck.Errorf(tapedeck.Internal, "the folder of the agent cannot be found: %w", err)
+	}
+	if err := o.Sandbox.Check(path); err != nil { // the tools for files do not run in the sandbox
+		return nil, err
 	}
 	root, err := os.OpenRoot(path)
 	if err != nil {

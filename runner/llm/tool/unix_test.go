@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tapedeck/tapedeck/internal/procgroup"
+	"github.com/tapedeck/tapedeck/internal/sandbox"
 	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/runner/llm/tool"
 )
@@ -133,5 +135,40 @@ func TestCommandsEnd(t *testing.T) {
 				t.Errorf("process %d is still alive", pid)
 			}
 		})
+	}
+}
+
+// TestConfinedCommand: a command in a sandbox sees its folder and not the one beside it, and
+// its error has both outputs.
+func TestConfinedCommand(t *testing.T) {
+	policy := &sandbox.Policy{Limits: procgroup.Limits{Output: 1 << 20}}
+	if err := policy.Available("/bin/sh"); err != nil {
+		t.Skipf("THE SANDBOX IS NOT TESTED HERE: %v", err)
+	}
+	root := t.TempDir()
+	folder := filepath.Join(root, "folder")
+	for _, dir := range []string{folder, filepath.Join(root, "hidden")} {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f, err := tool.OpenFolder(folder, tool.Options{Sandbox: policy})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	command := f.Tools()[5]
+	for text, want := range map[string]string{
+		"echo a > file; cat file; ls ../hidden; exit 3": "a\nls: cannot access '../hidden': No such file or directory\n[exit status 3]",
+		"yes >/dev/stderr": "[killed: its output is longer than 1 MiB]",
+	} {
+		r := command.Run(t.Context(), tool.Call{Arguments: fmt.Appendf(nil, `{"command":%s}`, quoted(text))})
+		if !r.Failed || !strings.HasSuffix(r.Text, want) {
+			t.Errorf("%s: %.300s", text, r.Text)
+		}
+	}
+	policy.Hidden = []string{filepath.Join(root, "folder", "key")}
+	if _, err := tool.OpenFolder(folder, tool.Options{Sandbox: policy}); err == nil {
+		t.Error("its tools for files could read what is hidden from its commands")
 	}
 }

@@ -83,7 +83,10 @@ func (r *reader) agentSettings(n *Node, p *parts, a *AgentTask) {
 	if a.Schema != nil && p.settings["resultAs"] == string(AsText) {
 		r.refuse(here("resultAs"), "remove resultAs, or set it to json", "a result with a schema is JSON, not text")
 	}
-	if a.Agent != "" && a.Type == "" {
+	if a.Type == "agent" {
+		r.warn(at{a.Line, n.ID, n.Name}, `add the header agent, or give an agent for the id of the task when you run the workflow`, "the type is agent, but no header agent names one")
+	}
+	if a.Agent != "" && a.Type == "" || a.Type == "agent" {
 		r.unread(n, p)
 	}
 }
@@ -112,6 +115,8 @@ func (r *reader) prompt(n *Node, p *parts, where at) *expression.Value {
 	switch {
 	case ok && strings.TrimSpace(text) != "" && p.juel["prompt"]:
 		return r.compiled(where, expression.ParseJUEL, text)
+	case ok && strings.TrimSpace(text) != "" && slices.ContainsFunc(n.Inputs, func(m Mapping) bool { return m.Target == "prompt" }):
+		return r.compiled(where, expression.ParseValue, text) // the input has its warnings
 	case ok && strings.TrimSpace(text) != "":
 		return r.value(where, text)
 	case n.Documentation != "":

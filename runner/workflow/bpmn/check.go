@@ -22,6 +22,13 @@ func (r *reader) checkScope(s *Scope, where at, parent *Node) {
 	if parent != nil {
 		what = "the sub-process"
 	}
+	if r.incomplete[s] { // starts, ends and cycles depend on what was refused
+		r.links(s)
+		for _, n := range s.Nodes {
+			r.checkNode(n, parent)
+		}
+		return
+	}
 	if len(s.Nodes) == 0 {
 		r.refuse(where, "", "%s is empty", what)
 		return

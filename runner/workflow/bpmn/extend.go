@@ -125,9 +125,13 @@ func (r *reader) checkOwn(e *element, where at) {
 			r.allowed(where, "attribute", a.Name.Local, e.Local, allowed)
 		}
 	}
+	var elements []string
+	if e.Local == "definitions" {
+		elements = []string{diagramElement}
+	}
 	for _, x := range e.extensions() {
 		if x.Space == tapedeckNamespace && kind == "" {
-			r.allowed(at{x.line, where.id, where.name}, "extension element", x.Local, e.Local, nil)
+			r.allowed(at{x.line, where.id, where.name}, "extension element", x.Local, e.Local, elements)
 		}
 	}
 	for _, c := range e.children {

@@ -125,7 +125,7 @@ func (r *reader) ownForm(x *element, n *Node) {
 		if !ok {
 			r.refuse(where, "the types are string, text, integer, number, boolean, date and enum", "%q is no type of a field", c.attr("type"))
 		}
-		f := Field{ID: c.attr("id"), Label: c.attr("label"), Type: t, Required: c.attr("required") == "true", ReadOnly: c.attr("readonly") == "true", Line: c.line}
+		f := Field{ID: c.attr("id"), Label: c.attr("label"), Type: t, Required: r.flag(c, where, "required", false), ReadOnly: r.flag(c, where, "readonly", false), Line: c.line}
 		for _, o := range c.children {
 			r.ownNames(o, where, []string{"value", "label"}, nil)
 			f.Options = append(f.Options, option(o.attr("value"), o.attr("label")))
@@ -193,7 +193,7 @@ func (r *reader) formProperty(x *element, n *Node) {
 	if !ok {
 		r.refuse(where, "", "the field %s has the type %q, which is not supported", x.attr("id"), x.attr("type"))
 	}
-	f := Field{ID: x.attr("id"), Label: x.attr("name"), Type: t, Required: x.attr("required") == "true", ReadOnly: x.attr("writable") == "false", Line: x.line}
+	f := Field{ID: x.attr("id"), Label: x.attr("name"), Type: t, Required: r.flag(x, where, "required", false), ReadOnly: !r.flag(x, where, "writable", true), Line: x.line}
 	for _, c := range x.children {
 		if c.Local == "value" {
 			f.Options = append(f.Options, option(c.attr("id"), c.attr("name")))

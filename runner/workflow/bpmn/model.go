@@ -118,8 +118,9 @@ type Node struct {
 	Scope     *Scope // of a sub-process, else nil
 	Triggered bool   // an event sub-process: it has no flows, and its Scope.Start has an event
 
-	// CalledProcess is the id of the process that a call activity runs; Called is the
-	// process, and CalledIn the definitions it belongs to. If PassIn is true, the called
+	// CalledProcess is the id of the process that a call activity runs, or the name of
+	// another file, whose main process it runs; Called is the process, and CalledIn the
+	// definitions it belongs to. If PassIn is true, the called
 	// process gets all variables of the caller, else only Inputs. If PassOut is true, the
 	// caller gets all variables of the called process, else only Outputs.
 	CalledProcess   string

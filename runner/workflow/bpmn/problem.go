@@ -17,7 +17,8 @@ type Problem struct {
 	Message string `json:"message"`           // one sentence without a full stop
 	Hint    string `json:"hint,omitempty"`    // what to do about it; may be empty
 
-	in *Process // nil: of the whole file
+	in       *Process // nil: of the whole file
+	variable string   // that does not exist; "" for other problems
 }
 
 // String returns the problem without its hint: line 12: element "A" (Name): message.
@@ -63,13 +64,17 @@ func (e *Error) Error() string {
 	return text
 }
 
-// Unwrap returns the first problem as a [*tapedeck.Error].
+// Unwrap returns the first problem as a [*tapedeck.Error] that has all of them.
 func (e *Error) Unwrap() error {
 	kind := e.kind
 	if kind == "" {
 		kind = tapedeck.Invalid
 	}
-	return &tapedeck.Error{Kind: kind, Message: e.Error(), Hint: e.Problems[0].Hint}
+	out := &tapedeck.Error{Kind: kind, Message: e.Error(), Hint: e.Problems[0].Hint}
+	for _, p := range e.Problems {
+		out.Problems = append(out.Problems, tapedeck.Problem{Line: p.Line, Element: p.Element, Name: p.Name, Message: p.Message, Hint: p.Hint})
+	}
+	return out
 }
 
 // errorOf returns the problems as an error, nil if there are none.

@@ -51,12 +51,46 @@ var attributes = words(`id name isExecutable processType isClosed definitionalCo
 	isSequential behavior oneBehaviorEventRef noneBehaviorEventRef testBefore loopMaximum errorRef signalRef escalationRef
 	activityRef waitForCompletion language evaluatesToTypeRef xmlns`)
 
+// flags are the attributes that are true or false.
+var flags = words(`isClosed isImmediate isForCompensation instantiate triggeredByEvent cancelActivity isInterrupting
+	parallelMultiple isSequential testBefore waitForCompletion`)
+
+// flag returns an attribute that is true or false. Another value is refused, because a
+// misspelt "false" would mean its opposite.
+func (r *reader) flag(e *element, where at, name string, absent bool) bool {
+	value, ok := e.flag(name, absent)
+	if !ok {
+		r.refuse(where, "write true or false", "%s is %.40q, not true or false", name, e.attr(name))
+	}
+	return value
+}
+
+// is returns an attribute that checkAttributes has checked.
+func (e *element) is(name string, absent bool) bool {
+	value, _ := e.flag(name, absent)
+	return value
+}
+
+func (e *element) flag(name string, absent bool) (value, ok bool) {
+	text, has := e.lookup("", name)
+	switch text {
+	case "true", "1":
+		return true, true
+	case "false", "0":
+		return false, true
+	}
+	return absent, !has
+}
+
 // checkAttributes warns of attributes that BPMN does not have: one that was misspelt must
 // not be lost.
 func (r *reader) checkAttributes(e *element, where at) {
 	for _, a := range e.attrs {
 		if a.Name.Space == "" && !attributes[a.Name.Local] {
 			r.warn(at{e.line, where.id, where.name}, "", "%s is no attribute of BPMN 2.0, so it is not read", a.Name.Local)
+		}
+		if a.Name.Space == "" && flags[a.Name.Local] {
+			r.flag(e, at{e.line, where.id, where.name}, a.Name.Local, false)
 		}
 	}
 	for _, c := range e.children {
@@ -85,8 +119,10 @@ func (r *reader) scope(e *element, s *Scope, parent *Node) {
 			flows = append(flows, c)
 		case ignored[c.Local], c.Local == "laneSet", parent != nil && loopElements[c.Local]:
 		case unsupported[c.Local][0] != "":
+			r.lose(c, s)
 			r.refuse(atElement(c), unsupported[c.Local][1], "%s", unsupported[c.Local][0])
 		default:
+			r.lose(c, s)
 			r.refuse(atElement(c), "", "%s is no element of BPMN 2.0 that may be in a process", c.Local)
 		}
 	}
@@ -102,6 +138,12 @@ func (r *reader) scope(e *element, s *Scope, parent *Node) {
 	}
 }
 
+// lose remembers an element that was refused and is not in its scope, so that what refers
+// to it is no other problem.
+func (r *reader) lose(e *element, from *Scope) {
+	r.lost[idOf(e)], r.incomplete[from] = true, true
+}
+
 func (r *reader) flow(e *element, s *Scope, inside map[string]*Node) {
 	where := atElement(e)
 	r.checkAttributes(e, where)
@@ -115,6 +157,8 @@ func (r *reader) flow(e *element, s *Scope, inside map[string]*Node) {
 		ends[i] = inside[ref]
 		switch {
 		case ends[i] != nil:
+		case ref != "" && r.lost[ref]:
+			r.lost[f.ID] = true
 		case ref == "":
 			r.refuse(where, "", "the flow has no %s", attr)
 		case r.elements[ref] != nil:
@@ -156,15 +200,16 @@ func (r *reader) connect(n *Node, s *Scope, inside map[string]*Node, byDefault, 
 				n.Default = f
 			}
 		}
-		if n.Default == nil {
+		if n.Default == nil && !r.lost[byDefault] {
 			r.refuse(atNode(n), "", "its default flow is %s, which does not leave it", byDefault)
 		}
 	}
 	if n.Kind == BoundaryEvent {
-		host := inside[attached]
-		if host == nil || !host.Kind.Activity() {
+		switch host := inside[attached]; {
+		case attached != "" && r.lost[attached]:
+		case host == nil || !host.Kind.Activity():
 			r.refuse(atNode(n), "attach it to a task, a sub-process or a call activity", "the boundary event is attached to %q, which is no activity of the same process", attached)
-		} else {
+		default:
 			n.AttachedTo = host
 			host.Boundary = append(host.Boundary, n)
 		}
@@ -200,18 +245,18 @@ func (r *reader) node(e *element, kind Kind, parent *Node) *Node {
 			}
 		}
 	}
-	if e.attr("isForCompensation") == "true" {
+	if e.is("isForCompensation", false) {
 		r.refuse(atNode(n), "use an error boundary event with the task that compensates", "compensation is not supported")
 	}
-	n.Interrupting = e.attr("cancelActivity") != "false"
+	n.Interrupting = e.is("cancelActivity", true)
 	if kind == StartEvent {
-		n.Interrupting = e.attr("isInterrupting") != "false"
+		n.Interrupting = e.is("isInterrupting", true)
 	}
 	r.event(e, n)
 	r.loop(e, n)
 	switch kind {
 	case SubProcess:
-		n.Triggered = e.attr("triggeredByEvent") == "true"
+		n.Triggered = e.is("triggeredByEvent", false)
 		n.Scope = &Scope{}
 		r.scope(e, n.Scope, n)
 	case ScriptTask:
@@ -261,7 +306,7 @@ func (r *reader) script(e *element, n *Node) {
 func (r *reader) loop(e *element, n *Node) {
 	if c := e.child("standardLoopCharacteristics"); c != nil {
 		where := at{c.line, n.ID, n.Name}
-		l := &Loop{Kind: StandardLoop, Line: c.line, TestBefore: c.attr("testBefore") == "true"}
+		l := &Loop{Kind: StandardLoop, Line: c.line, TestBefore: c.is("testBefore", false)}
 		if text := c.attr("loopMaximum"); text != "" {
 			maximum, err := strconv.Atoi(text)
 			if err != nil || maximum < 1 {
@@ -284,7 +329,7 @@ func (r *reader) loop(e *element, n *Node) {
 
 func (r *reader) instances(c *element, where at) *Loop {
 	l := &Loop{Kind: Parallel, Line: c.line}
-	if c.attr("isSequential") == "true" {
+	if c.is("isSequential", false) {
 		l.Kind = Sequential
 	}
 	for _, part := range c.children {

@@ -20,9 +20,12 @@ type Options struct {
 	// file marks as executable runs, or the only process with elements.
 	Process string
 
-	// Call returns the process that a call activity runs if the file does not have it,
-	// with its definitions. Without it, such a call is a problem of the file.
-	Call func(process string) (*Definitions, *Process, error)
+	// Outside says that only the file is known: a call activity may run a diagram that is
+	// stored elsewhere, see [Embed]. Without it, such a call is a problem of the file.
+	Outside bool
+
+	prefix string  // for the ids of a file that is called
+	caller *caller // of the file that calls this one
 }
 
 // Read reads a file of BPMN 2.0. It reads at most [MaxFile] bytes. A file that cannot
@@ -44,10 +47,16 @@ func Read(input io.Reader, o Options) (*Definitions, error) {
 	if root == nil {
 		return nil, errorOf(problems)
 	}
-	digest := sha256.Sum256(data)
+	if o.prefix != "" {
+		root.prefix(o.prefix)
+	}
+	if o.caller == nil {
+		o.caller = &caller{files: embeddedIn(root), read: map[string]called{}}
+	}
 	r := &reader{
-		Definitions: &Definitions{Name: root.attr("name"), Exporter: exporter(root), Digest: hex.EncodeToString(digest[:]), elements: map[string]*Node{}},
-		options:     o, problems: problems, shared: map[string]*element{}, global: map[string]bool{},
+		Definitions: &Definitions{Name: root.attr("name"), Exporter: exporter(root), Digest: DigestOf(data), elements: map[string]*Node{}},
+		options:     o, problems: problems, shared: map[string]*element{}, global: map[string]bool{}, adopted: map[*Definitions]bool{},
+		lost: map[string]bool{}, incomplete: map[*Scope]bool{},
 	}
 	r.checkOwn(root, at{})
 	r.definitions(root)
@@ -68,6 +77,12 @@ func Read(input io.Reader, o Options) (*Definitions, error) {
 	return r.Definitions, nil
 }
 
+// DigestOf returns the digest of a file, as in [Definitions].
+func DigestOf(file []byte) string {
+	digest := sha256.Sum256(file)
+	return hex.EncodeToString(digest[:])
+}
+
 func exporter(root *element) string {
 	return strings.TrimSpace(root.attr("exporter") + " " + root.attr("exporterVersion"))
 }
@@ -84,12 +99,16 @@ type reader struct {
 	options  Options
 	problems []Problem
 	warnings []Problem
-	process  *Process            // the one that is read
-	shared   map[string]*element // messages, signals and errors by id
-	global   map[string]bool     // ids of global tasks
-	forms    map[string]string   // embedded forms of the process by id
-	lanes    map[string]string   // names of lanes by the id of their elements
-	several  []string            // processes of which one must be named
+	process  *Process              // the one that is read
+	shared   map[string]*element   // messages, signals and errors by id
+	global   map[string]bool       // ids of global tasks
+	forms    map[string]string     // embedded forms of the process by id
+	lanes    map[string]string     // names of lanes by the id of their elements
+	several  []string              // processes of which one must be named
+	lost     map[string]bool       // ids of elements that were refused and are in no scope
+	adopted  map[*Definitions]bool // called files whose elements are among those of this file
+
+	incomplete map[*Scope]bool // scopes that lack an element that was refused
 }
 
 // at is what a problem is about.
@@ -179,7 +198,8 @@ func (r *reader) readProcess(e *element, pool string) {
 	if name == "" {
 		name = pool
 	}
-	p := &Process{ID: idOf(e), Name: name, Line: e.line, Executable: e.attr("isExecutable") == "true"}
+	r.process = nil // whether a process is executable concerns the whole file
+	p := &Process{ID: idOf(e), Name: name, Line: e.line, Executable: r.flag(e, atElement(e), "isExecutable", false)}
 	r.process, r.lanes, r.forms = p, map[string]string{}, map[string]string{}
 	r.Processes = append(r.Processes, p)
 	r.checkID(atElement(e))
@@ -301,33 +321,6 @@ func processIDs(ps []*Process) []string {
 	return out
 }
 
-// calls connects the call activities with the processes that they run.
-func (r *reader) calls() {
-	for _, p := range r.Processes {
-		r.process = p
-		each(&p.Scope, func(n *Node) {
-			if n.Kind != CallActivity || n.CalledProcess == "" {
-				return
-			}
-			if n.Called = r.Process(n.CalledProcess); n.Called != nil {
-				n.CalledIn = r.Definitions
-				return
-			}
-			if r.options.Call == nil {
-				r.refuse(atNode(n), "put the process into the same file", "the call activity runs the process %q, which the file does not have", n.CalledProcess)
-				return
-			}
-			d, called, err := r.options.Call(n.CalledProcess)
-			if err != nil {
-				r.refuse(atNode(n), "", "the call activity runs the process %q, which cannot be used: %v", n.CalledProcess, err)
-				return
-			}
-			n.CalledIn, n.Called = d, called
-		})
-	}
-	r.process = nil
-}
-
 // each calls f for every node of a scope and of the sub-processes in it.
 func each(s *Scope, f func(n *Node)) {
 	for _, n := range s.Nodes {
@@ -357,8 +350,14 @@ func (r *reader) reached() map[*Process]bool {
 	return out
 }
 
+// notJUEL matches what is an expression in Camunda 7 only.
+var notJUEL = regexp.MustCompile(`\$\{\s*([\p{L}_][^{}\n]{0,80}?)\s*\}`)
+
 // value compiles a value in the form of Camunda 8 and of this project.
 func (r *reader) value(where at, text string) *expression.Value {
+	if found := notJUEL.FindStringSubmatch(text); found != nil {
+		r.warn(where, "write {{ "+found[1]+" }} for its value", "%s is not read as an expression here: it stays as it is", found[0])
+	}
 	return r.compiled(where, expression.ParseValue, text)
 }
 

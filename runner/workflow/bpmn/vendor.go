@@ -180,12 +180,18 @@ func (r *reader) camundaPass(x *element, n *Node, where at) {
 	}
 }
 
+// connectorPrefix is the beginning of the job types of Camunda's connectors.
+const connectorPrefix = "io.camunda"
+
 // zeebeElement reads an extension element of Camunda 8.
 func (r *reader) zeebeElement(x *element, n *Node, p *parts) {
 	where := at{x.line, n.ID, n.Name}
 	switch x.Local {
 	case "taskDefinition":
 		p.worked, p.work = true, x.attr("type")
+		if strings.HasPrefix(p.work, connectorPrefix) {
+			r.refuse(where, "use an agent with tools", "connectors are not supported: %s", p.work)
+		}
 		if retries := x.attr("retries"); retries != "" && retries != "3" {
 			r.warn(where, "draw an error boundary event", "retries is not read: nothing is tried again by itself")
 		}
@@ -198,6 +204,9 @@ func (r *reader) zeebeElement(x *element, n *Node, p *parts) {
 				name = c.attr("name")
 			}
 			p.set(name, c.attr("value"), c.line, false)
+			if name == "inbound.type" && strings.HasPrefix(c.attr("value"), connectorPrefix) {
+				r.warn(at{c.line, n.ID, n.Name}, "send the message over the HTTP API, or with: tapedeck workflow message", "the connector %s is not run", c.attr("value"))
+			}
 		}
 	case "script":
 		n.Script = r.lines(where, x.attr("expression"))
@@ -257,16 +266,13 @@ func (r *reader) processExtensions(e *element) {
 
 // call reads which process a call activity runs, and what it passes.
 func (r *reader) call(e *element, n *Node) {
-	n.CalledProcess = local(e.attr("calledElement"))
+	n.CalledProcess = calledBy(e)
 	n.PassIn, n.PassOut = true, true
 	for _, x := range e.extensions() {
 		switch {
 		case x.Space == zeebeNamespace && x.Local == "calledElement":
-			if id := x.attr("processId"); id != "" {
-				n.CalledProcess = id
-			}
-			n.PassIn = x.attr("propagateAllParentVariables") != "false"
-			n.PassOut = x.attr("propagateAllChildVariables") != "false"
+			n.PassIn = r.flag(x, at{x.line, n.ID, n.Name}, "propagateAllParentVariables", true)
+			n.PassOut = r.flag(x, at{x.line, n.ID, n.Name}, "propagateAllChildVariables", true)
 		case camundaNamespaces[x.Space] != "" && x.Local == "in" && x.attr("businessKey") == "":
 			n.PassIn = false // until variables="all" is read
 		case camundaNamespaces[x.Space] != "" && x.Local == "out":

@@ -2,7 +2,6 @@ package expression
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/expr-lang/expr/ast"
 
@@ -61,12 +60,12 @@ func (c *collector) binary(n *ast.BinaryNode) {
 func (c *collector) call(n *ast.CallNode) {
 	id, ok := n.Callee.(*ast.IdentifierNode)
 	if !ok {
-		c.refuse(tapedeck.Errorf(tapedeck.Invalid, "values have no methods").WithHint("the functions are %s", strings.Join(functionNames(), ", ")))
+		c.refuse(tapedeck.Errorf(tapedeck.Invalid, "values have no methods").WithHint("%s", functionHint))
 		return
 	}
 	c.callees[id.Value]++
 	if functions[id.Value] == nil {
-		c.refuse(tapedeck.Errorf(tapedeck.Invalid, "there is no function %s", id.Value).WithHint("the functions are %s", strings.Join(functionNames(), ", ")))
+		c.refuse(unknownFunction(id.Value))
 		return
 	}
 	if lenient[id.Value] && len(n.Arguments) > 0 {

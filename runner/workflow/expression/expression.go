@@ -76,6 +76,32 @@ func (p *Program) Variables() []string {
 	return slices.Sorted(slices.Values(slices.Concat(p.required, p.optional)))
 }
 
+// A Use is a place where a variable has to exist.
+type Use struct {
+	Variable string
+	Text     string // the expression, quoted and in one line
+	Line     int    // of the script, from 1; 0 outside of scripts
+}
+
+// String says in a sentence that the variable does not exist.
+func (u Use) String() string {
+	text := fmt.Sprintf("the expression %s uses the variable %q, which does not exist", u.Text, u.Variable)
+	if u.Line > 0 {
+		text = fmt.Sprintf("line %d of the script: %s", u.Line, text)
+	}
+	return text
+}
+
+// Uses returns the variables without which the expression fails, sorted. Those that may be
+// missing are not among them.
+func (p *Program) Uses() []Use {
+	var out []Use
+	for _, name := range p.required {
+		out = append(out, Use{Variable: name, Text: quote(p.text)})
+	}
+	return out
+}
+
 // Eval evaluates the expression. The result is a value as encoding/json decodes it,
 // except that whole numbers are int: nil, bool, int, float64, string, []any or
 // map[string]any. A variable that does not exist is an error, unless the expression
@@ -95,7 +121,7 @@ func (p *Program) Eval(variables map[string]any) (any, error) {
 		}
 	}
 	b := &budget{start: time.Now()}
-	env[guardName], env[addName] = b.guard, b.add
+	env[guardName], env[addName], env[textName] = b.guard, b.add, needText
 	out, err := expr.Run(p.code, env)
 	if err == nil {
 		out, err = export(out)
@@ -148,6 +174,12 @@ func cause(err error) string {
 		}
 	}
 	text, _, _ = strings.Cut(text, "\n")
+	switch { // no names of Go's types
+	case strings.Contains(text, "interface conversion") && strings.HasSuffix(text, "not string"):
+		text = "a text is needed where it has another value"
+	case strings.Contains(text, "interface conversion"), strings.Contains(text, "reflect"):
+		text = "a value has the wrong type"
+	}
 	return shorten(text, 300)
 }
 

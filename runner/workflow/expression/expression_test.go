@@ -2,6 +2,7 @@ package expression_test
 
 import (
 	"encoding/json"
+	"errors"
 	"reflect"
 	"strings"
 	"testing"
@@ -49,6 +50,9 @@ func TestEval(t *testing.T) {
 		`= "Hi " + name`: `"Hi Ada"`, `= null`: `null`, `= nothing = null`: `true`, `= order.total`: `20.5`, `= order["total"]`: `20.5`, `= number("12")`: `12`, `= append(tags, "z")`: `["x","y","z"]`,
 		`= concatenate(tags, [1])`: `["x","y",1]`, `= 2 ** 3`: `8`, `= -price`: `-12`, `= price - count`: `9`, `=unknown`: ``,
 		`= My Order.total > 3 and list count = 4`: `true`, `My Order.total`: `7`, `= Other Order = null`: `true`,
+		`= replace("a.b.c", "[.]", "-")`: `"a-b-c"`, `= replace("0123456789", "(\d{3})(\d{3})(\d{4})", "($1) $2-$3")`: `"(012) 345-6789"`, `= replace("abc", "B", "$0$0", "i")`: `"abbc"`,
+		`= replace("ab", "(a)", "$1x\\$")`: `"ax$b"`, `= replace("ab", "b", "$")`: `"a$"`, `= split("a, b;c", "[,;]\s*")`: `["a","b","c"]`, `= split("a.b", "\.")`: `["a","b"]`, `= matches("foobar", "^fo*b") and matches(name, "ADA", "i")`: `true`,
+		`= name matches "^A"`: `true`, `replace("a.b", ".", "-")`: `"a-b"`, `split("a.b", ".")`: `["a","b"]`, `= "a\tb\u0041\n"`: `"a\tbA\n"`, `= is empty([])`: `true`, `upper(split("a b", " ")[0])`: `"A"`,
 		// JUEL.
 		`${price > 10}`: `true`, `#{price eq 12 and ok}`: `true`, `${price gt 10 && name ne "Bob"}`: `true`, `${empty nothing}`: `true`, `${not empty tags}`: `true`, `${ empty unknown || false}`: `true`,
 		`${order.lines[0].sku}`: `"a"`, `${ok ? 'a' : 'b'}`: `"a"`, `${price mod 5}`: `2`,
@@ -84,6 +88,7 @@ func TestRefused(t *testing.T) {
 		`= tags[1]`: "FEEL counts from 1", `= tags[item > 1]`: "FEEL counts from 1", `= price in [1..5]`: "ranges of FEEL", `= for x in tags return x`: `"for" of FEEL`, `= some x in tags satisfies x = 1`: `"some" of FEEL`,
 		`= every x in tags satisfies x`: `"every" of FEEL`, `= x between 1 and 2`: "FEEL", `= if price then 1`: "an if is not complete", `= x instance of number`: "FEEL",
 		`${execution.getVariable("x")}`: "values have no methods", `${name.equals("x")}`: "values have no methods", `foo(1)`: "there is no function foo", `= foo bar(1)`: "no function", `a b c ? x y`: "cannot be read",
+		`= @"2026-01-01"`: "dates and times (@", `= modulo(7, 2)`: "no function modulo", `= index of(tags, "x")`: "no function index of",
 		`$env`: "reserved", `__guard(1)`: "reserved", `repeat("x", 9)`: "there is no function repeat", `b"x"`: "cannot be read", `/* open`: "comment without its end", `a ? b`: "cannot be read", "\xff": "UTF-8",
 		`1 2`: "cannot be read", `= iban: "DE456"`: "cannot be read", `then`: "no beginning", strings.Repeat("(", 200) + "1": "levels", strings.Repeat("1+", 3000) + "1": "nodes", strings.Repeat(" ", 70000) + "1": "",
 		strings.Repeat("a", 70000): "at most 65536",
@@ -113,6 +118,10 @@ func TestFails(t *testing.T) {
 		`join(map(1..100000, "x"), "long text between the elements")`: "more than 1 MiB", `1..1000000000`: "fails", `order.lines[7]`: "fails", `replace(join(map(1..1000, "x")), "x", join(map(1..5000, "yy")))`: "more than 1 MiB",
 		`uniq(1..200000)`: "more than 1 MiB", `all(1..100000, (1..50000) == (1..50000))`: "fails", `all(1..100000, # not in big)`: "steps", `join(map(1..60000, "xxxxxxxx")) matches "(a{0,900}){0,1}"`: "too long", `name matches "("`: "not a regular",
 		`tags.x.y`: "fails", `substring(name, 0)`: "from 1", `join(price)`: "takes a list", `concat(map(1..60000, 1), map(1..60000, 1), map(1..60000, 1))`: "more than 1 MiB", big + `a`: "variable \"x\"",
+		`indexOf([1, 2], 2)`: "indexOf needs a text, not a list", `upper(price)`: "upper needs a text, not 12", `split(name, nothing)`: "split needs a text, not null", `trim(name, tags)`: "trim needs a text", `price startsWith name`: "a text is needed",
+		`= replace(name, "(", "x")`: "not a regular expression", `= replace(name, "a", "b", "x")`: "the flags \"x\" are not supported", `= replace(name, "a")`: "it takes a text, a pattern", `= split(name, 1)`: "it takes a text and a pattern", `= matches(price, "1")`: "it takes a text",
+		`= replace(long, "", long)`: "more than 1 MiB", `= replace(long, "x", "yyy")`: "more than 1 MiB", `= replace(long, "(x*)", "$1$1$1$1")`: "more than 1 MiB", `= replace(long, "(x*)", "$1$1$1$1$1$1$1$1$1$1$1$1$1$1$1$1$1$1")`: "more than 1 MiB",
+		`= split(long, "")`: "more than 1 MiB", `= replace(long, "(a{0,900}){0,1}", "")`: "too long",
 	} {
 		p, err := expression.Compile(source)
 		if err != nil {
@@ -120,7 +129,7 @@ func TestFails(t *testing.T) {
 			continue
 		}
 		v := vars(t)
-		v["big"] = make([]any, 5000)
+		v["big"], v["long"] = make([]any, 5000), strings.Repeat("x", 500_000)
 		out, err := p.Eval(v)
 		if err == nil {
 			t.Errorf("%s is %.60v", source, out)
@@ -130,6 +139,20 @@ func TestFails(t *testing.T) {
 	}
 	if _, err := must(t, `name`).Bool(vars(t)); err == nil || err.Error() != `the condition "name" is the text "Ada", not true or false` {
 		t.Error(err)
+	}
+}
+
+// TestUnknownFunction says what to write instead, and never lists all functions.
+func TestUnknownFunction(t *testing.T) {
+	for source, want := range map[string]string{
+		`= modulo(7, 2)`: "a % b", `union(tags, tags)`: "uniq(concat(a, b))", `= decimal(1.234, 2)`: "round(", `= index of(tags, "x")`: "findIndex",
+		`foo(1)`: "docs/workflows.md", `= foo bar(1)`: "docs/workflows.md", `name.length()`: "docs/workflows.md",
+	} {
+		_, err := expression.Compile(source)
+		var e *tapedeck.Error
+		if !errors.As(err, &e) || !strings.Contains(e.Hint, want) || len(e.Hint) > 200 {
+			t.Errorf("%s: %v, want a hint with %q", source, e, want)
+		}
 	}
 }
 

@@ -3,10 +3,7 @@ package expression
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"reflect"
-	"regexp"
-	"regexp/syntax"
 	"slices"
 	"strconv"
 	"strings"
@@ -44,6 +41,8 @@ var functions = map[string]func(args []any) (any, error){
 	"append":          appendTo,
 	"uniq":            unique,
 	"matches_pattern": matchesPattern,
+	"replace_pattern": replacePattern,
+	"split_pattern":   splitPattern,
 }
 
 func functionOptions() []expr.Option {
@@ -75,16 +74,29 @@ var builtins = func() map[string]bool {
 	return names
 }()
 
-// functionNames returns the names of all functions, sorted.
-func functionNames() []string {
-	names := maps.Clone(builtins)
-	for _, name := range disabled {
-		delete(names, name)
+// functionHint says where the functions are listed: there are too many for an error.
+const functionHint = "the functions are those of https://expr-lang.org/docs/language-definition and those in docs/workflows.md, section Expressions"
+
+// instead says what to write for a function of FEEL that no expression has.
+var instead = map[string]string{
+	"modulo":           "write a % b; the result has the sign of a",
+	"decimal":          "write round(x * 100) / 100 for two decimal places",
+	"union":            "write uniq(concat(a, b))",
+	"extract":          "use replace or split",
+	"product":          "write reduce(list, #acc * #)",
+	"index of":         "write findIndex(list, # == value), which counts from 0",
+	"substring before": "write split(text, mark), then first(list)",
+	"substring after":  "write split(text, mark), then last(list)",
+	"put":              "write the object with all its members",
+	"now":              "pass the time as text in a variable, or use a timer event",
+}
+
+func unknownFunction(name string) *tapedeck.Error {
+	hint := instead[name]
+	if hint == "" {
+		hint = functionHint
 	}
-	for name := range functions {
-		names[name] = true
-	}
-	return slices.Sorted(maps.Keys(names))
+	return tapedeck.Errorf(tapedeck.Invalid, "there is no function %s", name).WithHint("%s", hint)
 }
 
 func wrong(format string, args ...any) (any, error) {
@@ -195,33 +207,6 @@ func unique(a []any) (any, error) {
 		}
 	}
 	return out, nil
-}
-
-// maxMatch bounds the length of a text times the length of the program of a pattern.
-const maxMatch = 100_000_000
-
-// matchesPattern is the operator matches: a regular expression of Go.
-func matchesPattern(a []any) (any, error) {
-	if len(a) != 2 || !isString(a[1]) || a[0] != nil && !isString(a[0]) {
-		return wrong("it takes a text and a pattern")
-	}
-	if a[0] == nil {
-		return false, nil
-	}
-	s, pattern := a[0].(string), a[1].(string)
-	parsed, err := syntax.Parse(pattern, syntax.Perl)
-	if err != nil {
-		return wrong("%s is not a regular expression", quote(pattern))
-	}
-	program, err := syntax.Compile(parsed.Simplify())
-	if err != nil || len(program.Inst)*len(s) > maxMatch {
-		return wrong("the text or the pattern is too long")
-	}
-	r, err := regexp.Compile(pattern)
-	if err != nil {
-		return wrong("%s is not a regular expression", quote(pattern))
-	}
-	return r.MatchString(s), nil
 }
 
 func concatLists(a []any) (any, error) {

@@ -15,6 +15,7 @@ import (
 const (
 	guardName = "__guard"
 	addName   = "__add"
+	textName  = "__text"
 )
 
 // These bound an evaluation. maxWork is for elements of predicates that are evaluated,
@@ -46,13 +47,35 @@ func (guards) Visit(node *ast.Node) {
 		n.Node = call(guardName, n.Node)
 	case *ast.VariableDeclaratorNode:
 		n.Value = call(guardName, n.Value)
-	case *ast.BuiltinNode, *ast.ArrayNode, *ast.MapNode, *ast.SliceNode:
+	case *ast.BuiltinNode:
+		for i := range min(textArguments[n.Name], len(n.Arguments)) {
+			n.Arguments[i] = call(textName, &ast.StringNode{Value: n.Name}, n.Arguments[i])
+		}
+		ast.Patch(node, call(guardName, *node))
+	case *ast.ArrayNode, *ast.MapNode, *ast.SliceNode:
 		ast.Patch(node, call(guardName, *node))
 	case *ast.CallNode:
-		if id, ok := n.Callee.(*ast.IdentifierNode); ok && id.Value != guardName && id.Value != addName {
+		if id, ok := n.Callee.(*ast.IdentifierNode); ok && !ownNames[id.Value] {
 			ast.Patch(node, call(guardName, n))
 		}
 	}
+}
+
+var ownNames = map[string]bool{guardName: true, addName: true, textName: true}
+
+// textArguments says how many of the first arguments of a function of expr-lang are texts.
+// Given another value, the function fails with the names of Go's types.
+var textArguments = map[string]int{
+	"upper": 1, "lower": 1, "trim": 2, "trimPrefix": 2, "trimSuffix": 2, "split": 2, "splitAfter": 2, "indexOf": 2,
+	"lastIndexOf": 2, "hasPrefix": 2, "hasSuffix": 2, "fromJSON": 1, "toBase64": 1, "fromBase64": 1,
+}
+
+// needText returns v if it is a text, else an error with the name of the function.
+func needText(name string, v any) (any, error) {
+	if !isString(v) {
+		return nil, tapedeck.Errorf(tapedeck.Invalid, "%s needs a text, not %s", name, describe(v))
+	}
+	return v, nil
 }
 
 func call(name string, args ...ast.Node) ast.Node {

@@ -68,6 +68,36 @@ func (s *Script) String() string { return s.text }
 // HasValue reports whether the last line is a value.
 func (s *Script) HasValue() bool { return s.lines[len(s.lines)-1].variable == "" }
 
+// Assigned returns the variables that the script assigns, each once, in their order.
+func (s *Script) Assigned() []string {
+	var out []string
+	seen := map[string]bool{"": true}
+	for _, l := range s.lines {
+		if !seen[l.variable] {
+			seen[l.variable] = true
+			out = append(out, l.variable)
+		}
+	}
+	return out
+}
+
+// Uses returns the variables that have to exist before the script: those that a line needs
+// and no line before it assigns.
+func (s *Script) Uses() []Use {
+	var out []Use
+	assigned := map[string]bool{}
+	for _, l := range s.lines {
+		for _, u := range l.program.Uses() {
+			if !assigned[u.Variable] {
+				u.Line = l.line
+				out = append(out, u)
+			}
+		}
+		assigned[l.variable] = true
+	}
+	return out
+}
+
 // Run evaluates the lines, each with the variables that those before it assigned. It
 // returns the assigned variables, and the value of the last line, nil if that assigns a
 // variable.

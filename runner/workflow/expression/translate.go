@@ -35,6 +35,7 @@ var feelFunctions = map[string]string{
 	"list contains": "list_contains", "is defined": "is_defined", "get or else": "get_or_else",
 	"distinct values": "uniq", "get value": "get", "contains": "string_contains",
 	"substring": "substring", "count": "len", "number": "float", "ceiling": "ceil", "concatenate": "concat",
+	"replace": "replace_pattern", "split": "split_pattern", "matches": "matches_pattern", "is empty": "is_empty",
 }
 
 // feelTimes are functions of FEEL whose values have no form in JSON or change with the
@@ -125,7 +126,9 @@ func (t *translator) one(depth int) (string, error) {
 		return t.bracket(depth)
 	case tok.kind == stringToken && tok.text[0] != '`':
 		t.i++
-		return lineBreaks.Replace(tok.text), nil
+		return lineBreaks.Replace(t.escapes(tok.text)), nil
+	case tok.is("@"):
+		return "", t.refuse("dates and times (@\"…\") are not supported: they are no values of JSON").WithHint("pass the time as text in a variable, or use a timer event")
 	case tok.is("="):
 		t.i++
 		if t.i >= 3 && t.tokens[t.i-3].isWord("let") {
@@ -137,6 +140,27 @@ func (t *translator) one(depth int) (string, error) {
 	}
 	t.i++
 	return tok.text, nil
+}
+
+// escapes doubles the backslashes of a text of FEEL that begin no escape there: "\d" is a
+// backslash and a d, as patterns need it.
+func (t *translator) escapes(text string) string {
+	if t.lang != feel || !strings.Contains(text, "\\") {
+		return text
+	}
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		b.WriteByte(text[i])
+		if text[i] != '\\' {
+			continue
+		}
+		i++ // a text does not end with a backslash: its quotation mark would belong to it
+		if !strings.ContainsRune(`nrt"'\uU`, rune(text[i])) {
+			b.WriteByte('\\')
+		}
+		b.WriteByte(text[i])
+	}
+	return b.String()
 }
 
 // bracket translates brackets with what they contain.
@@ -170,7 +194,7 @@ func (t *translator) word(depth int) (string, error) {
 	case tok.text == "null":
 		t.i++
 		return "nil", nil
-	case wordOperators[tok.text] && (tok.text != "contains" || !t.call(t.i+1) || t.afterValue()):
+	case wordOperators[tok.text] && !t.namesFunction():
 		t.i++
 		return tok.text, nil
 	case t.lang == juel && juelOperators[tok.text] != "" && !t.call(t.i+1):
@@ -198,7 +222,7 @@ func (t *translator) word(depth int) (string, error) {
 		word := feelWord(name)
 		return "", t.refuse("%q of FEEL is not supported", word).WithHint("%s", feelWords[word])
 	case last > t.i && called:
-		return "", t.refuse("there is no function %q", name)
+		return "", unknownFunction(name)
 	case last > t.i && t.lang == juel:
 		return "", t.refuse("%q is no name: a name of JUEL has no spaces", name)
 	case !called && !t.key():
@@ -206,6 +230,13 @@ func (t *translator) word(depth int) (string, error) {
 	}
 	t.i = last + 1
 	return name, nil
+}
+
+// namesFunction reports whether the token, which may be an operator, is the name of a
+// function that is called.
+func (t *translator) namesFunction() bool {
+	tok := t.tokens[t.i]
+	return (tok.text == "contains" || tok.text == "matches" && t.lang == feel) && t.call(t.i+1) && !t.afterValue()
 }
 
 func feelWord(name string) string {

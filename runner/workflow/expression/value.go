@@ -68,6 +68,20 @@ func (v *Value) Variables() []string {
 	return out
 }
 
+// Uses returns the variables without which the value cannot be evaluated.
+func (v *Value) Uses() []Use {
+	if v.program != nil {
+		return v.program.Uses()
+	}
+	var out []Use
+	for _, p := range v.template {
+		if p.program != nil {
+			out = append(out, p.program.Uses()...)
+		}
+	}
+	return out
+}
+
 // Eval returns the value. Fixed texts and templates are strings; for expressions see
 // [Program.Eval].
 func (v *Value) Eval(variables map[string]any) (any, error) {

@@ -4,7 +4,7 @@ import { randomUUID } from "node:crypto";
 import { test } from "node:test";
 import { TapedeckError, TapedeckTransport } from "@tapedeck/ai-sdk";
 import { createResumableStreamContext } from "@tapedeck/ai-sdk/resumable-stream";
-import { createTapedeck } from "@tapedeck/ai-sdk/server";
+import { createTapedeck, refusal } from "@tapedeck/ai-sdk/server";
 import { createClient } from "@tapedeck/client";
 
 const { withServer } = await import(process.env.HARNESS);
@@ -247,6 +247,112 @@ for (const [name, [ai, Mock]] of Object.entries(versions)) {
   );
 }
 
+/** A model that asks for the weather when a user has spoken, and otherwise says words, with a stop before the last. */
+function askingModel(Mock, wait) {
+  const usage = { inputTokens: { total: 1 }, outputTokens: { total: 1 } };
+  return new Mock({
+    doStream: async ({ prompt }) => ({
+      stream: new ReadableStream({
+        async start(c) {
+          const asks = prompt.at(-1).role === "user";
+          c.enqueue({ type: "stream-start", warnings: [] });
+          c.enqueue({ type: "text-start", id: "0" });
+          c.enqueue({ type: "text-delta", id: "0", delta: asks ? "Let me look. " : "It is " });
+          if (!asks) await wait;
+          if (!asks) c.enqueue({ type: "text-delta", id: "0", delta: "cold." });
+          c.enqueue({ type: "text-end", id: "0" });
+          if (asks)
+            c.enqueue({ type: "tool-call", toolCallId: `call-${prompt.length}`, toolName: "weather", input: "{}" });
+          const why = asks ? "tool-calls" : "stop";
+          c.enqueue({ type: "finish", finishReason: { unified: why, raw: why }, usage });
+          c.close();
+        },
+      }),
+    }),
+  });
+}
+
+for (const name of ["7", "6"])
+  for (const approved of [true, false])
+    test(
+      `AI SDK ${name}: ${approved ? "yes" : "no"} in a route is one message, as without Tapedeck`,
+      { timeout: 120_000 },
+      () =>
+        withServer(process.env.TAPEDECK_BIN, [], async (server) => {
+          const [ai, Mock] = versions[name];
+          const version = Number(name);
+          let used = 0;
+          const execute = async () => {
+            used++;
+            return { celsius: 7 };
+          };
+          const weather = ai.tool({ inputSchema: ai.jsonSchema({ type: "object" }), execute, needsApproval: true });
+          const agent = (wait) => ({ model: askingModel(Mock, wait), tools: { weather } });
+          const until = ai.lastAssistantMessageIsCompleteWithApprovalResponses;
+          const part = (chat) => chat.messages.at(-1)?.parts.find((p) => p.type === "tool-weather");
+          const asked = (chat) => chat.status === "ready" && part(chat)?.state === "approval-requested";
+          const over = (chat) => chat.status === "ready" && said(chat.messages.at(-1)).endsWith("cold.");
+          const parts = (chat) => chat.messages.map((m) => m.parts.map((p) => [p.type, p.state, p.text, p.output]));
+
+          const plain = async (_, init) => {
+            const messages = await ai.convertToModelMessages(JSON.parse(init.body).messages);
+            return ai.streamText({ ...agent(), messages }).toUIMessageStreamResponse();
+          };
+          const control = chatOf(
+            ai,
+            "control",
+            new ai.DefaultChatTransport({ api: "http://page.example/", fetch: plain }),
+          );
+          control.sendAutomaticallyWhen = until;
+          await control.sendMessage({ text: "Weather?" });
+          await control.addToolApprovalResponse({ id: part(control).approval.id, approved });
+          await control.until(over);
+          used = 0;
+
+          let goOn;
+          const wait = new Promise((done) => {
+            goOn = done;
+          });
+          const td = createTapedeck({ url: server.url, version });
+          const POST = async (request) => {
+            const { id, messages } = await request.json();
+            const run = await td.run(id, { messages }).catch(refusal);
+            if (run instanceof Response) return run;
+            return run.respond(ai.streamText({ ...agent(wait), messages: await ai.convertToModelMessages(messages) }));
+          };
+          const fetch = routed(POST, td.routes({ authorize: () => true }));
+          const transport = new TapedeckTransport({ api: "http://page.example/chat", version, fetch });
+          const page = async () => {
+            const chat = chatOf(ai, "chat", transport, await transport.messages("chat"));
+            chat.sendAutomaticallyWhen = until;
+            return chat;
+          };
+          const first = await page();
+          await first.sendMessage({ text: "Weather?" });
+          assert.ok(asked(first));
+          const second = await page(); // it will answer too late
+          await first.addToolApprovalResponse({ id: part(first).approval.id, approved });
+          await first.until((c) => said(c.messages.at(-1)).includes("It is "));
+          const third = await page();
+          assert.deepEqual(
+            third.messages.map((m) => m.role),
+            ["user"],
+          );
+          const resumed = third.resumeStream();
+          await third.until((c) => said(c.messages.at(-1)).includes("It is "));
+          goOn();
+          await Promise.all([first.until(over), resumed]);
+          await second.addToolApprovalResponse({ id: part(second).approval.id, approved: true });
+          await second.until((c) => c.status === "error");
+          assert.equal(second.error.kind, "conflict");
+          assert.equal(used, approved ? 1 : 0);
+          for (const chat of [first, third, await page()]) {
+            assert.equal(chat.error, undefined);
+            assert.deepEqual(parts(chat), parts(control));
+          }
+        }),
+    );
+
 const message = (text) => ({ id: randomUUID(), role: "user", parts: [{ type: "text", text }] });
 
 /** Chunks of all kinds: what is recorded in a route is what the server records that gets them. */
@@ -318,10 +424,10 @@ test("a route records the same events as the server", { timeout: 60_000 }, () =>
   }),
 );
 
-/** The events of a run, without what differs from run to run, and with joined deltas. */
+/** The events of a run after the message of the user, without what differs from run to run, and with joined deltas. */
 async function eventsOf(client, id, run) {
   const list = [];
-  for await (const { offset, timestamp, metadata, ...e } of client.session(id).events({ from: 1 })) {
+  for await (const { offset, timestamp, metadata, ...e } of client.session(id).events({ from: 2 })) {
     const { metadata: about, ...data } = e.data;
     const text = JSON.stringify({ ...e, data }).replaceAll(run, "RUN");
     const event = JSON.parse(text);
@@ -331,6 +437,37 @@ async function eventsOf(client, id, run) {
   }
   return list;
 }
+
+test("an error of an agent has no secrets, unless the route says so", { timeout: 60_000 }, () =>
+  withServer(process.env.TAPEDECK_BIN, [], async (server) => {
+    const td = createTapedeck({ url: server.url });
+    const logged = [];
+    const { error } = console;
+    console.error = (e) => logged.push(e.message);
+    try {
+      for (const [id, options, want] of [
+        ["masked", {}, "An error occurred."],
+        ["named", { onError: () => "The model is away." }, "The model is away."],
+      ]) {
+        const run = await td.run(id, { messages: [message("hi")] });
+        async function* agent() {
+          yield { type: "start" };
+          throw new Error("model key sk-123 broke");
+        }
+        const page = await (await run.respond(agent(), options)).text();
+        let log = "";
+        for await (const e of createClient({ url: server.url }).session(id).events()) log += JSON.stringify(e);
+        for (const text of [page, log]) {
+          assert.ok(text.includes(want), text);
+          assert.ok(!text.includes("sk-123"), text);
+        }
+      }
+    } finally {
+      console.error = error;
+    }
+    assert.deepEqual(logged, ["model key sk-123 broke"]);
+  }),
+);
 
 test("the drop-in for resumable-stream: readers at any time, through a kill of the server", { timeout: 60_000 }, () =>
   withServer(process.env.TAPEDECK_BIN, [], async (server) => {

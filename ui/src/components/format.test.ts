@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { brief, clock, day, dollars, duration, plural, short } from "./format";
+import { brief, clock, day, dollars, duration, plural, short, withoutMarks } from "./format";
 
 describe("durations", () => {
   it.each([
@@ -36,4 +36,18 @@ it("names days", () => {
 it("puts text on one line", () => {
   expect(brief(" a\n  b\tc ")).toBe("a b c");
   expect(brief("x".repeat(500), 10)).toBe(`${"x".repeat(9)}…`);
+});
+
+it.each([
+  ["**Done.** See `a_b.go` and *this*", "Done. See a_b.go and this"],
+  ["# Title\n- one\n- two\n3. three\n> said", "Title\none\ntwo\nthree\nsaid"],
+  ["[the docs](https://a.example/x) and ![a cat](cat.png)", "the docs and a cat"],
+  ["2 * 3 * 4, snake_case_name, a**b", "2 * 3 * 4, snake_case_name, a**b"],
+  ["```go\nx := 1\n```", " \nx := 1\n "],
+  ["*** ** ` [](", "*** ** ` []("],
+])("takes the marks of Markdown away: %s", (markdown, text) => expect(withoutMarks(markdown)).toBe(text));
+
+it("takes the marks of a long line away at once", () => {
+  for (const piece of ["*", "**a", "[", "`", "[a](", "# ", "~~ "])
+    expect(withoutMarks(piece.repeat(640)).length).toBeLessThan(5000);
 });

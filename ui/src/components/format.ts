@@ -69,6 +69,26 @@ export function brief(text: string, max = 120): string {
   return line.length > max ? `${line.slice(0, max - 1)}…` : line;
 }
 
+/** Markdown without its marks, for a place that shows one line of text. Words and their order stay. */
+export function withoutMarks(markdown: string): string {
+  return markdown
+    .replace(/^ {0,3}(?:```|~~~).*$/gm, " ")
+    .replace(/^ {0,3}(?:#{1,6}|>+|[-*+]|\d{1,9}[.)])[ \t]+/gm, "")
+    .replace(/!?\[([^\]\n]*)\]\([^()\s]*\)/g, "$1")
+    .replace(/(\*\*|__|~~)(?=\S)([^\n]*?\S)\1/g, "$2")
+    .replace(/`([^`\n]+)`/g, "$1")
+    .replace(/(^|[\s(])\*(?=\S)([^*\n]*[^*\s])\*(?=$|[\s.,;:!?)])/gm, "$1$2");
+}
+
+/** How long ago something was, in one word: now, 5 min, 3 h, 2 d; older than a week, the day. */
+export function since(at: string, now: number): string {
+  const minutes = Math.floor((now - Date.parse(at)) / 60_000);
+  if (!(minutes >= 1)) return minutes < -1 ? date(new Date(at)) : "now";
+  if (minutes < 60) return `${minutes} min`;
+  if (minutes < 24 * 60) return `${Math.floor(minutes / 60)} h`;
+  return minutes < 7 * 24 * 60 ? `${Math.floor(minutes / (24 * 60))} d` : date(new Date(at));
+}
+
 /** How long ago something was. */
 export function ago(at: string, now: number): string {
   const minutes = Math.floor((now - Date.parse(at)) / 60_000);

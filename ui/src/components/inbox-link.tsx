@@ -14,7 +14,7 @@ export function InboxLink() {
   return (
     <Link
       to="/inbox"
-      className="inline-flex items-center gap-1.5 rounded-md px-2 py-1 text-muted hover:bg-raised hover:text-text"
+      className="inline-flex items-center gap-1.5 rounded-md px-2 py-1 max-sm:px-1.5 text-muted hover:bg-raised hover:text-text"
       activeProps={{ className: "text-text font-medium" }}
     >
       Inbox

@@ -24,7 +24,7 @@ const notInRecording = new Set([
   "Ctrl K",
 ]);
 
-export function KeysHelp({ onClose, recording }: { onClose: () => void; recording?: boolean }) {
+export default function KeysHelp({ onClose, recording }: { onClose: () => void; recording?: boolean }) {
   const [on, setOn] = useState(keysAreOn);
   const turn = (to: boolean) => {
     switchKeys(to);

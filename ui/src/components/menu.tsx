@@ -7,6 +7,8 @@ export interface MenuItem {
   /** Why the item cannot be chosen; absent if it can. */
   disabledReason?: string;
   danger?: boolean;
+  /** Whether the item is on; absent for an item that is neither on nor off. */
+  checked?: boolean;
   onChoose: () => void;
 }
 
@@ -72,7 +74,7 @@ function List({ id, label, items, button, onClose }: ListProps) {
     const [w, h] = [el.offsetWidth, el.offsetHeight];
     el.style.left = `${Math.max(8, Math.min(at.right - w, innerWidth - w - 8))}px`;
     el.style.top = `${at.bottom + h + 4 > innerHeight && at.top - h - 4 > 0 ? at.top - h - 4 : Math.min(at.bottom + 4, Math.max(0, innerHeight - h))}px`;
-    el.querySelector<HTMLElement>("[role=menuitem]")?.focus();
+    el.querySelector<HTMLElement>("[role^=menuitem]")?.focus();
   }, [button]);
   useEffect(() => {
     const away = (e: Event) => {
@@ -91,7 +93,7 @@ function List({ id, label, items, button, onClose }: ListProps) {
   }, [button, onClose]);
 
   const onKeyDown = (e: KeyboardEvent) => {
-    const all = [...(list.current?.querySelectorAll<HTMLElement>("[role=menuitem]") ?? [])];
+    const all = [...(list.current?.querySelectorAll<HTMLElement>("[role^=menuitem]") ?? [])];
     const at = all.indexOf(document.activeElement as HTMLElement);
     const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: all.length - 1 }[e.key];
     if (to !== undefined) all.at(to % all.length)?.focus();
@@ -113,10 +115,12 @@ function List({ id, label, items, button, onClose }: ListProps) {
       className="fixed inset-auto m-0 max-h-[80vh] min-w-44 overflow-y-auto rounded-md border border-line bg-panel p-1 text-[13px] text-text shadow-lg"
     >
       {items.map((i) => (
+        // biome-ignore lint/a11y/useAriaPropsSupportedByRole: with aria-checked it is a menuitemcheckbox
         <button
           key={i.label}
           type="button"
-          role="menuitem"
+          role={i.checked === undefined ? "menuitem" : "menuitemcheckbox"}
+          aria-checked={i.checked}
           tabIndex={-1}
           aria-disabled={i.disabledReason !== undefined || undefined}
           title={i.disabledReason}
@@ -129,6 +133,7 @@ function List({ id, label, items, button, onClose }: ListProps) {
           className={`flex min-h-8 w-full items-center gap-2.5 rounded px-2 text-left whitespace-nowrap hover:bg-raised focus:bg-raised focus:outline-none aria-disabled:cursor-not-allowed aria-disabled:opacity-50 pointer-coarse:min-h-11 ${i.danger ? "text-bad" : ""}`}
         >
           {i.icon && <Icon name={i.icon} />}
+          {i.checked !== undefined && <Icon name="check" className={i.checked ? "" : "invisible"} />}
           {i.label}
         </button>
       ))}

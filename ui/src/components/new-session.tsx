@@ -1,6 +1,6 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import type { Agent } from "@tapedeck/client";
-import { useId, useState } from "react";
+import { useEffect, useId, useRef, useState } from "react";
 import { useAgents } from "@/hooks/agents";
 import { startSession } from "@/hooks/new-session";
 import { remembered } from "@/hooks/remembered";
@@ -71,6 +71,8 @@ function Form({ agents, onClose, onStarted }: FormProps) {
     if (!lacks && !start.isPending) start.mutate();
   };
   const id = useId();
+  const message = useRef<HTMLTextAreaElement>(null);
+  useEffect(() => message.current?.focus(), []); // the dialog may have opened before the agents were loaded
   return (
     <form
       className="flex flex-col gap-4 text-[13px]"
@@ -82,6 +84,7 @@ function Form({ agents, onClose, onStarted }: FormProps) {
       <label className="flex flex-col gap-1">
         <span className="font-medium">First message</span>
         <textarea
+          ref={message}
           data-first
           rows={4}
           value={task}

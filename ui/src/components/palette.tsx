@@ -90,7 +90,9 @@ export default function Palette({ wanted, onClose }: { wanted: PaletteMode; onCl
                   )}
                   className={item}
                 >
-                  <span className="min-w-0 flex-1 truncate">{s.title || s.id}</span>
+                  <span dir="auto" className="min-w-0 flex-1 truncate">
+                    {s.title || s.id}
+                  </span>
                   <StatusChip status={s.status ?? "idle"} />
                 </Command.Item>
               ))}

@@ -1,19 +1,21 @@
 import { Link, Outlet, useNavigate } from "@tanstack/react-router";
-import { Suspense, useEffect, useState } from "react";
+import { Suspense, useCallback, useEffect, useState } from "react";
 import { lazyPart } from "@/components/lazy-part";
 import { useKeys } from "@/hooks/keys";
+import { OpenNewSession } from "@/hooks/new-session";
 import { useOnline } from "@/hooks/online";
 import { useGoKeys } from "@/hooks/session-keys";
 import { toggleTheme, useTheme } from "@/hooks/theme";
+import { useViewer } from "@/hooks/viewer";
 import { Account } from "./account";
 import { blurAfterClick } from "./blur-after-click";
 import { InboxLink } from "./inbox-link";
-import { KeysHelp } from "./keys-help";
 import { NoticeBar } from "./notice-bar";
 import { openSession } from "./open-session";
 import type { PaletteMode } from "./palette";
 import { Button, IconButton } from "./ui";
 
+const KeysHelp = lazyPart(() => import("./keys-help"));
 const Palette = lazyPart(() => import("./palette"));
 const NewSession = lazyPart(() => import("./new-session"));
 
@@ -25,13 +27,18 @@ export function Shell() {
   const [palette, setPalette] = useState<PaletteMode>();
   const [starting, setStarting] = useState(false);
   const navigate = useNavigate();
+  const reads = useViewer()?.role === "reader";
+  const openNew = useCallback(() => setStarting(true), []);
   useKeys({
-    n: () => setStarting(true),
+    n: () => (reads ? false : openNew()),
     "?": () => setHelp(true),
     "Ctrl+k": () => setPalette("all"),
     "Ctrl+g": () => (openSession() ? setPalette("place") : false),
   });
-  useGoKeys({ f: () => void navigate({ to: "/workflows" }) });
+  useGoKeys({
+    f: () => void navigate({ to: "/workflows" }),
+    u: () => void navigate({ to: "/usage" }),
+  });
   useEffect(blurAfterClick, []);
   return (
     <div className="flex h-full flex-col">
@@ -42,10 +49,14 @@ export function Shell() {
         <Link to="/" className="flex items-center gap-2 font-semibold tracking-tight">
           <Mark /> Tapedeck
         </Link>
-        <nav aria-label="Pages" className="max-sm:order-last max-sm:-mx-2 max-sm:w-full">
+        <nav
+          aria-label="Pages"
+          className="whitespace-nowrap max-sm:order-last max-sm:-mx-2 max-sm:flex max-sm:w-full max-sm:justify-between max-sm:overflow-x-auto max-sm:text-[13px]"
+        >
           <PageLink to="/">Sessions</PageLink>
           <InboxLink />
           <PageLink to="/workflows">Workflows</PageLink>
+          <PageLink to="/usage">Usage</PageLink>
           <PageLink to="/import">Import</PageLink>
         </nav>
         <div className="ml-auto flex items-center gap-1">
@@ -54,9 +65,11 @@ export function Shell() {
               Offline
             </span>
           )}
-          <Button look="primary" icon="plus" title="New session (n)" onClick={() => setStarting(true)}>
-            <span className="max-sm:sr-only">New session</span>
-          </Button>
+          {!reads && (
+            <Button look="primary" icon="plus" title="New session (n)" onClick={openNew}>
+              <span className="max-sm:sr-only">New session</span>
+            </Button>
+          )}
           <Account />
           <IconButton
             icon={theme === "dark" ? "sun" : "moon"}
@@ -67,7 +80,9 @@ export function Shell() {
         </div>
       </header>
       <main id="main" tabIndex={-1} className="min-h-0 flex-1 overflow-y-auto outline-none">
-        <Outlet />
+        <OpenNewSession value={openNew}>
+          <Outlet />
+        </OpenNewSession>
       </main>
       {palette && (
         <Suspense fallback={null}>
@@ -86,17 +101,21 @@ export function Shell() {
         </Suspense>
       )}
       <NoticeBar />
-      {help && <KeysHelp onClose={() => setHelp(false)} />}
+      {help && (
+        <Suspense fallback={null}>
+          <KeysHelp onClose={() => setHelp(false)} />
+        </Suspense>
+      )}
     </div>
   );
 }
 
-function PageLink({ to, children }: { to: "/" | "/workflows" | "/import"; children: string }) {
+function PageLink({ to, children }: { to: "/" | "/workflows" | "/usage" | "/import"; children: string }) {
   return (
     <Link
       to={to}
       activeOptions={{ exact: true, includeSearch: false }}
-      className="rounded-md px-2 py-1 text-muted hover:bg-raised hover:text-text"
+      className="rounded-md px-2 py-1 text-muted max-sm:px-1.5 hover:bg-raised hover:text-text"
       activeProps={{ className: "text-text font-medium" }}
     >
       {children}

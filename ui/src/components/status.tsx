@@ -24,6 +24,11 @@ export function markOf(status: string): string {
   return kinds[status]?.mark ?? "•";
 }
 
+/** The colour of a status as text on a plain ground. */
+export function statusColour(status: string): string {
+  return (kinds[status]?.className ?? "text-muted").replace(/^bg-\S+ /, "");
+}
+
 export function StatusChip({ status }: { status: string }) {
   const k = kinds[status] ?? { label: status, mark: "•", className: "bg-raised text-muted" };
   return (

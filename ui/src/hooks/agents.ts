@@ -59,6 +59,11 @@ export function answererOf({ choice, last, own, agents }: Asked): Answerer {
   return { why: name ? `This server has no agent ${name}. Choose who answers.` : "Choose who answers." };
 }
 
+/** An agent that can run here and has not answered yet; undefined if there is none. */
+export function anotherOf(agents: Agent[] | undefined, answered: string | undefined): Agent | undefined {
+  return agents?.find((a) => a.name !== answered && a.name !== "workflow" && !a.unavailable);
+}
+
 const key = (session: string) => `tapedeck.answers.${session}`;
 
 /** Remembers the choice for a session, for this browser. */

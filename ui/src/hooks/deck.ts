@@ -1,6 +1,6 @@
 import { Deck, type DeckOptions, type DeckState } from "@tapedeck/client/player";
 import { useEffect, useMemo, useSyncExternalStore } from "react";
-import { liveDeck } from "@/client";
+import { liveDeck } from "@/live";
 
 /** The player of a session, while the page is open. It starts at an offset, or live. */
 export function useDeck(id: string, at?: number, options: DeckOptions = liveDeck): [Deck, DeckState] {

@@ -1,6 +1,6 @@
 import type { Imported, ImportPreview } from "@tapedeck/client";
 import { useCallback, useEffect, useRef, useState } from "react";
-import { client } from "@/client";
+import { client } from "@/live";
 
 export interface Import {
   file?: File;

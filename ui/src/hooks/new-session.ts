@@ -1,7 +1,11 @@
 import { TapedeckError } from "@tapedeck/client";
+import { createContext } from "react";
 import { api } from "@/client";
 import { rememberChoice } from "./agents";
 import { folder as folderLabel } from "./labels";
+
+/** Opens the dialog of a new session. */
+export const OpenNewSession = createContext<() => void>(() => {});
 
 export interface Start {
   task: string;

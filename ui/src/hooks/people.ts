@@ -46,13 +46,15 @@ export function usePresence(deck: Deck, { live, at }: DeckState): Presence {
   }, [deck, name]);
   useEffect(() => announcer.current?.move(latest.current));
 
-  const setName = (to: string) => {
-    if (to === "") remembered.remove(key);
-    else remembered.set(key, to);
-    onError(undefined);
-    set(to);
-  };
-  return { people, name, setName, error, ...(name ? { me: userOf(name) } : {}) };
+  return useMemo(() => {
+    const setName = (to: string) => {
+      if (to === "") remembered.remove(key);
+      else remembered.set(key, to);
+      onError(undefined);
+      set(to);
+    };
+    return { people, name, setName, error, ...(name ? { me: userOf(name) } : {}) };
+  }, [people, name, error]);
 }
 
 /** The users in the session now, from the stream. */

@@ -19,7 +19,7 @@ function focusCard(offset: number, frames = maxFrames): void {
  */
 export function useQuestions(
   open: readonly Permission[],
-  rows: Row[],
+  rows: Row[] | undefined,
   asked: number | undefined,
   onRow: (row: Row) => void,
   notify: (text: string) => void,
@@ -27,7 +27,7 @@ export function useQuestions(
   const last = useRef<number>(undefined);
   const show = useCallback(
     (offset: number): boolean => {
-      const row = rows.find((r) => r.kind === "ask" && r.offset === offset);
+      const row = rows?.find((r) => r.kind === "ask" && r.offset === offset);
       if (!row) return false;
       last.current = offset;
       onRow(row);
@@ -44,7 +44,7 @@ export function useQuestions(
 
   const done = useRef<number>(undefined);
   useEffect(() => {
-    if (asked === undefined || done.current === asked || rows.length === 0) return;
+    if (asked === undefined || done.current === asked || !rows?.length) return;
     done.current = asked;
     if (!show(asked)) notify("The question of this link is not shown here: it is too old, or was reverted");
   }, [asked, rows, show, notify]);

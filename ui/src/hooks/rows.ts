@@ -4,7 +4,7 @@ import { useCallback, useMemo, useState } from "react";
 import { isFolded, marksOf, type Parts, type Row, rowsOf } from "@/components/conversation/rows";
 import { hiddenBy, onlyThread } from "@/components/session/part";
 import { useKeys } from "./keys";
-import { useToggled } from "./toggled";
+import { useUnfolded } from "./unfolded";
 
 interface Shown<V> {
   deck: Deck;
@@ -27,7 +27,8 @@ export function useRows<V extends Parts>({ deck, view, index, at, thread }: Show
 /** The selected row and the unfolded rows, with their shortcuts. */
 export function useSelection(rows: Row[]) {
   const [selected, select] = useState<string>();
-  const [open, toggle, unfold] = useToggled<string>();
+  const unfolded = useUnfolded();
+  const { toggle, unfold } = unfolded;
   const chosen = rows.find((r) => r.key === selected);
   const walk = (by: number) => {
     const i = rows.findIndex((r) => r.key === selected);
@@ -37,15 +38,15 @@ export function useSelection(rows: Row[]) {
   useKeys({
     j: () => walk(1),
     k: () => walk(-1),
-    Enter: () => (chosen && isFolded(chosen) ? toggle(chosen.key) : false),
+    Enter: () => (chosen && isFolded(chosen) ? toggle(chosen) : false),
   });
   /** Selects a row, and unfolds it if possible. */
   const show = useCallback(
     (row: Row) => {
       select(row.key);
-      if (isFolded(row)) unfold(row.key);
+      if (isFolded(row)) unfold(row);
     },
     [unfold],
   );
-  return { selected, select, open, toggle, chosen, show };
+  return { selected, select, unfolded, chosen, show };
 }

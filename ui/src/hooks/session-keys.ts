@@ -36,7 +36,7 @@ export function usePlaybackKeys(deck: Deck, state: DeckState): void {
     u: () => deck.toMarker(1, isKind("user")),
     U: () => deck.toMarker(-1, isKind("user")),
     Home: () => deck.seek(1),
-    End: () => deck.seek(state.head),
+    End: deck.goLive,
     L: deck.goLive,
     "<": speed(-1),
     ">": speed(1),

@@ -1,8 +1,8 @@
-import type { SessionEntry } from "@tapedeck/client";
+import type { SearchHit } from "@tapedeck/client";
 import { expect, it } from "vitest";
-import { asTree, join } from "./sessions";
+import { asRows, asTree, hitsBySession, join, type Listed } from "./sessions";
 
-const s = (id: string, more: Partial<SessionEntry> = {}): SessionEntry => ({
+const s = (id: string, more: Partial<Listed> = {}): Listed => ({
   id,
   kind: "session",
   created_at: "2026-01-05T12:00:00Z",
@@ -33,12 +33,35 @@ it("puts forks under their parents, and each day above its first session", () =>
   ]);
 });
 
-it("puts new sessions before the loaded ones, whatever their times, and drops deleted ones", () => {
-  const entry = (id: string, day: number) =>
-    ({ id, kind: "session", created_at: `2026-01-0${day}`, updated_at: "", head: 1 }) as SessionEntry;
-  const loaded = [entry("import", 1), entry("b", 5), entry("gone", 4), entry("c", 4), entry("d", 3)];
-  const fresh = { sessions: [entry("new", 6), entry("import", 1), entry("b", 5), entry("c", 4)] };
-  expect(join(fresh, loaded).map((s) => s.id)).toEqual(["new", "import", "b", "c", "d"]);
-  expect(join({ sessions: [entry("new", 6)] }, loaded).map((s) => s.id)).toEqual(["new", ...loaded.map((s) => s.id)]);
-  expect(join(undefined, loaded)).toBe(loaded);
+const ids = (all: { id: string }[]) => all.map((x) => x.id).join(" ");
+
+it("puts the fresh page before what was loaded after it, and drops what was deleted", () => {
+  const loaded = ["import", "b", "deleted", "c", "d", "e"].map((id) => s(id));
+  const page = (...all: string[]) => ({ sessions: all.map((id) => s(id)), next: "more" });
+  expect(ids(join(page("new", "import", "b", "c"), loaded))).toBe("new import b c d e");
+  expect(ids(join(page("new"), loaded))).toBe(`new ${ids(loaded)}`);
+  expect(ids(join({ sessions: [s("new")] }, loaded))).toBe("new");
+  expect(ids(join(undefined, [...loaded, s("b")]))).toBe(ids(loaded));
+});
+
+it("does not lose or repeat sessions when one moves to the beginning", () => {
+  const loaded = ["a", "b", "c", "d", "e"].map((id) => s(id));
+  expect(ids(join({ sessions: [s("d"), s("a"), s("b")], next: "more" }, loaded))).toBe("d a b c e");
+});
+
+it("heads what waits, what runs, and the days, and gives each session its hits", () => {
+  const hit = { session: "old", kind: "message", offset: 1 } as SearchHit;
+  const rows = asRows(
+    [s("w", { status: "waiting" }), s("r", { status: "running" }), s("r2", { status: "running" }), s("old")],
+    { sort: "activity", order: "desc" },
+    hitsBySession([hit, { ...hit, kind: "title" }]),
+    () => "a day",
+  );
+  expect(rows.map((r) => r.heading)).toEqual(["Waiting for you", "Running", undefined, "a day"]);
+  expect(rows.map((r) => r.hits?.length)).toEqual([undefined, undefined, undefined, 1]);
+  const flat = asRows([s("f", { parent: "a" }), s("a")], { sort: "cost", order: "desc" }, new Map(), () => "a day");
+  expect(flat.map((r) => [r.session.id, r.heading])).toEqual([
+    ["f", undefined],
+    ["a", undefined],
+  ]);
 });

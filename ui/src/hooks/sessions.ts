@@ -1,6 +1,6 @@
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
-import type { SessionEntry, SessionsQuery } from "@tapedeck/client";
-import { useMemo } from "react";
+import { hasOpenRun, type SearchHit, type SessionRow, type SessionSort, type SessionsQuery } from "@tapedeck/client";
+import { useEffect, useMemo, useState } from "react";
 import { api } from "@/client";
 import type { ListSearch } from "@/router/search";
 import { useDeleting } from "./deleting";
@@ -9,26 +9,44 @@ import { archived, starred, tagLabel } from "./labels";
 /** How often the first page is requested again, to keep the rows up to date. */
 const refreshMs = 3_000;
 
+/** A session in the list. */
+export type Listed = SessionRow;
+
+/** When a session was last active: its conversation, or its creation. */
+export const lastActive = (s: Listed): string => s.summary?.updated_at ?? s.created_at;
+
+/** The order of a list. */
+export interface InOrder {
+  sort: SessionSort;
+  order: "asc" | "desc";
+}
+
 /**
- * The sessions that match a filter, newest first, page by page. New sessions of the
- * first page are put before the loaded ones. With summaries, each has the times of its
- * conversation.
+ * The sessions that match a filter in an order, page by page, with their summaries. The
+ * first page is requested again and again; what is new there is put before the rest.
  */
-export function useSessions(search: ListSearch, withSummary = false) {
-  const summary = withSummary || undefined;
-  const filter = useMemo(() => queryOf(search), [search]);
+export function useSessions(search: ListSearch, { sort, order }: InOrder) {
+  const query = { ...queryOf(search), sort, order, summary: true, limit: 100 };
+  const key = JSON.stringify(query);
   const pages = useInfiniteQuery({
-    queryKey: ["sessions", filter, withSummary],
-    queryFn: ({ pageParam, signal }) => api.sessions({ ...filter, summary, cursor: pageParam, limit: 100 }, { signal }),
+    queryKey: ["sessions", query],
+    queryFn: ({ pageParam, signal }) => api.sessions({ ...query, cursor: pageParam }, { signal }),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (last) => last.next,
     staleTime: Number.POSITIVE_INFINITY,
   });
+  const [dueFor, setDueFor] = useState<string>(); // at first, the page itself is new enough
+  const due = dueFor === key;
+  useEffect(() => {
+    if (!pages.isSuccess || due) return;
+    const t = setTimeout(() => setDueFor(key), refreshMs);
+    return () => clearTimeout(t);
+  }, [pages.isSuccess, due, key]);
   const fresh = useQuery({
-    queryKey: ["sessions-fresh", filter, withSummary],
-    queryFn: ({ signal }) => api.sessions({ ...filter, summary, limit: 100 }, { signal }),
+    queryKey: ["sessions-fresh", query],
+    queryFn: ({ signal }) => api.sessions(query, { signal }),
     refetchInterval: refreshMs,
-    enabled: pages.isSuccess,
+    enabled: pages.isSuccess && due,
   });
   const deleting = useDeleting();
   const rows = useMemo(
@@ -49,30 +67,96 @@ export function queryOf({ show, tag, ...filter }: ListSearch): SessionsQuery {
 }
 
 /**
- * Puts the fresh first page before the loaded sessions. A loaded session that lies
- * before the last common one, but is not on the fresh page, was deleted or no longer
- * matches. It uses the server's order, not times: imported sessions have old times.
+ * Puts the fresh first page before the loaded sessions. What was loaded after the last
+ * session of the fresh page stays. What was before it and is not on the page has moved
+ * there, was deleted, or no longer matches.
  */
-export function join(fresh: { sessions: SessionEntry[] } | undefined, loaded: SessionEntry[]): SessionEntry[] {
-  if (!fresh) return loaded;
-  const have = new Set(fresh.sessions.map((s) => s.id));
-  const last = loaded.findLastIndex((s) => have.has(s.id));
-  return [...fresh.sessions, ...loaded.slice(last + 1)];
+export function join<T extends { id: string }>(fresh: { sessions: T[]; next?: string } | undefined, loaded: T[]): T[] {
+  if (!fresh) return unique(loaded);
+  if (fresh.next === undefined) return fresh.sessions;
+  let cut = -1;
+  for (const s of fresh.sessions.toReversed()) {
+    cut = loaded.findIndex((l) => l.id === s.id);
+    if (cut >= 0) break;
+  }
+  return unique([...fresh.sessions, ...loaded.slice(cut + 1)]);
+}
+
+/** A session whose place changes while pages are loaded may be on two of them. */
+function unique<T extends { id: string }>(all: T[]): T[] {
+  const seen = new Set<string>();
+  return all.filter((s) => !seen.has(s.id) && seen.add(s.id));
 }
 
 export interface SessionListRow {
-  session: SessionEntry;
-  /** The number of its ancestors in the list. */
+  session: Listed;
+  /** The number of its ancestors above it, if forks are put under their parents. */
   depth: number;
-  /** The day, for the first session of that day. */
+  /** What this session and those below it have in common, for the first of them. */
   heading?: string;
+  /** Where the searched text is in it. */
+  hits?: SearchHit[];
+}
+
+/**
+ * The rows of a list in an order. By activity, live sessions have headings of their own, and
+ * the others the day; by creation, forks are under their parents.
+ */
+export function asRows(
+  sessions: Listed[],
+  { sort, order }: InOrder,
+  hits: Map<string, SearchHit[]>,
+  dayOf: (at: string) => string,
+): SessionListRow[] {
+  const rows =
+    sort === "created" && order === "desc"
+      ? asTree(sessions, dayOf)
+      : sessions.map((session) => ({ session, depth: 0 }));
+  if (sort === "activity") {
+    let last = "";
+    for (const row of rows as SessionListRow[]) {
+      const heading = groupOf(row.session, dayOf);
+      if (heading !== last) row.heading = heading;
+      last = heading;
+    }
+  }
+  return rows.map((row) => ({ ...row, hits: hits.get(row.session.id) }));
+}
+
+function groupOf(s: Listed, dayOf: (at: string) => string): string {
+  if (s.status === "waiting") return "Waiting for you";
+  return hasOpenRun(s.status) ? "Running" : dayOf(lastActive(s));
+}
+
+/** The hits by session, each in the order of the server. */
+export function hitsBySession(hits: SearchHit[]): Map<string, SearchHit[]> {
+  const by = new Map<string, SearchHit[]>();
+  for (const h of hits) {
+    if (h.kind === "title") continue; // the row shows it
+    const list = by.get(h.session);
+    if (list) list.push(h);
+    else by.set(h.session, [h]);
+  }
+  return by;
+}
+
+/** The places in conversations in which a text is. */
+export function useHits(q: string | undefined) {
+  const found = useQuery({
+    queryKey: ["search", q],
+    queryFn: ({ signal }) => api.search({ q: q ?? "", limit: 100 }, { signal }),
+    enabled: Boolean(q),
+    retry: false,
+  });
+  const hits = q ? found.data?.hits : undefined;
+  return { by: useMemo(() => hitsBySession(hits ?? []), [hits]), error: q ? found.error : null };
 }
 
 /** Puts forks under their parent, if the parent is in the list. */
-export function asTree(sessions: SessionEntry[], dayOf: (at: string) => string): SessionListRow[] {
+export function asTree(sessions: Listed[], dayOf: (at: string) => string): SessionListRow[] {
   const ids = new Set(sessions.map((s) => s.id));
-  const forks = new Map<string, SessionEntry[]>();
-  const tops: SessionEntry[] = [];
+  const forks = new Map<string, Listed[]>();
+  const tops: Listed[] = [];
   for (const s of sessions) {
     if (s.parent && !s.copy && s.parent !== s.id && ids.has(s.parent)) {
       const list = forks.get(s.parent);
@@ -81,7 +165,7 @@ export function asTree(sessions: SessionEntry[], dayOf: (at: string) => string):
     } else tops.push(s);
   }
   const rows: SessionListRow[] = [];
-  const add = (session: SessionEntry, depth: number, heading?: string) => {
+  const add = (session: Listed, depth: number, heading?: string) => {
     rows.push({ session, depth, heading });
     for (const f of forks.get(session.id) ?? []) add(f, depth + 1);
   };

@@ -21,17 +21,22 @@ export function useSettled<T>(value: T, ms: number): T {
   return settled;
 }
 
-/** A throttled value: it changes at most once per interval, and ends up current. */
+/** A throttled value: it changes at once, then at most once per interval, and ends up current. */
 export function useThrottled<T>(value: T, ms: number): T {
   const [throttled, set] = useState(value);
   const newest = useRef(value);
+  const shown = useRef(value);
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
   useEffect(() => {
     newest.current = value;
-    timer.current ??= setTimeout(() => {
+    const update = () => {
       timer.current = undefined;
+      if (Object.is(newest.current, shown.current)) return;
+      shown.current = newest.current;
       set(newest.current);
-    }, ms);
+      timer.current = setTimeout(update, ms);
+    };
+    if (timer.current === undefined) update();
   }, [value, ms]);
   useEffect(
     () => () => {

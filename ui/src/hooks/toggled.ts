@@ -1,7 +1,7 @@
 import { useCallback, useState } from "react";
 
 /** A set of items that are on; empty at first. */
-export function useToggled<T>(): [on: ReadonlySet<T>, toggle: (item: T) => void, add: (item: T) => void] {
+export function useToggled<T>(): [on: ReadonlySet<T>, toggle: (item: T) => void] {
   const [on, set] = useState<ReadonlySet<T>>(new Set());
   const toggle = useCallback((item: T) => {
     set((old) => {
@@ -10,6 +10,5 @@ export function useToggled<T>(): [on: ReadonlySet<T>, toggle: (item: T) => void,
       return next;
     });
   }, []);
-  const add = useCallback((item: T) => set((old) => new Set(old).add(item)), []);
-  return [on, toggle, add];
+  return [on, toggle];
 }

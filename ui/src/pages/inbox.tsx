@@ -124,7 +124,7 @@ function Question({ asked: { session, question }, waits, now }: { asked: InboxQu
           search={{ ask: question.offset }}
           className="font-medium [overflow-wrap:anywhere] hover:underline max-sm:py-2"
         >
-          {visible(session.title || session.id)}
+          <bdi>{visible(session.title || session.id)}</bdi>
         </Link>
         <span className="text-xs text-muted">
           {session.agent && `${visible(session.agent)} · `}

@@ -6,27 +6,29 @@ import { api } from "@/client";
 import { BranchPoints } from "@/components/branches/switcher";
 import { usePlacedBranchPoints } from "@/components/branches/use-branch-points";
 import { Conversation } from "@/components/conversation/list";
-import { invocationOf, isJump, type Row, type RowActions } from "@/components/conversation/rows";
+import { invocationOf, isJump, type RowActions, taskOf } from "@/components/conversation/rows";
 import { RawEvents } from "@/components/events/raw-events";
 import { useManage } from "@/components/manage";
 import { useOpenSession } from "@/components/open-session";
 import { Branches } from "@/components/session/branches";
+import { CannotShow } from "@/components/session/cannot-show";
 import { Composer } from "@/components/session/composer";
 import { type Dialog, SessionDialog } from "@/components/session/dialogs";
 import { emptyText } from "@/components/session/empty";
 import { FindBar } from "@/components/session/find-bar";
 import { useFindMarks } from "@/components/session/find-marks";
 import { isUp, SessionHeader } from "@/components/session/header";
-import { Panels } from "@/components/session/panels";
-import { hasTerminal, PeekBar, ThreadBar } from "@/components/session/part";
+import { Panels, panelView } from "@/components/session/panels";
+import { hasTerminal, NoRows, PeekBar, ThreadBar } from "@/components/session/part";
 import { PeoplePanel } from "@/components/session/people";
 import { ThreadPanels } from "@/components/session/thread-panels";
 import { Toast } from "@/components/session/toast";
 import { isWide, ViewTabs } from "@/components/session/view-tabs";
 import { WaitingBar } from "@/components/session/waiting-bar";
 import { TerminalTab } from "@/components/terminal/tab";
+import { TimingTab } from "@/components/timing/tab";
 import { Transport } from "@/components/transport/transport";
-import { Button, ErrorBox, Loading, Notice } from "@/components/ui";
+import { ErrorBox, Loading } from "@/components/ui";
 import { WorkflowTab } from "@/components/workflow/tab";
 import { isAddressOf, useAtInUrl } from "@/hooks/at-in-url";
 import { useDeck } from "@/hooks/deck";
@@ -37,7 +39,10 @@ import { useKeys } from "@/hooks/keys";
 import { usePresence } from "@/hooks/people";
 import { usePositionText } from "@/hooks/position-text";
 import { useQuestions } from "@/hooks/questions";
+import { useReading } from "@/hooks/reading";
+import { useLife, useReplaced } from "@/hooks/replaced";
 import { useRows, useSelection } from "@/hooks/rows";
+import { useHandlers, useSame } from "@/hooks/same";
 import { useGoKeys, usePlaybackKeys } from "@/hooks/session-keys";
 import { useThrottled } from "@/hooks/tick";
 import { useVerbs } from "@/hooks/verbs";
@@ -49,29 +54,34 @@ const route = getRouteApi("/s/$id");
 const viewLabels: Record<View, string> = {
   conversation: "Conversation",
   workflow: "Workflow",
+  timing: "Timing",
   events: "Events",
   terminal: "Terminal",
   branches: "Branches",
 };
 
-const noRows: Row[] = [];
+const peopleTab = <></>; // there is such a panel, and it is not shown
 
 export function SessionPage() {
   const { id } = route.useParams();
+  const [key, onReplaced] = useLife(id);
   // The key gives each session fresh state.
-  return <Session key={id} id={id} />;
+  return <Session key={key} id={id} onReplaced={onReplaced} />;
 }
 
-function Session({ id }: { id: string }) {
+function Session({ id, onReplaced }: { id: string; onReplaced: () => void }) {
   const search = route.useSearch();
   const navigate = route.useNavigate();
   const [deck, state] = useDeck(id, search.at);
+  // What is not the conversation need not be drawn with each event.
+  const head = useThrottled(state.head, 1000);
   const entry = useQuery({
-    queryKey: ["session", id, useThrottled(state.head, 1000)],
+    queryKey: ["session", id, head],
     queryFn: ({ signal }) => api.session(id, { signal }),
     placeholderData: (old) => old,
     retry: false,
   });
+  useReplaced(state.connection, onReplaced);
   const presence = usePresence(deck, state);
   const viewer = useViewer();
   const manage = useManage(() => void navigate({ to: "/" }));
@@ -111,14 +121,23 @@ function Session({ id }: { id: string }) {
   const placed = usePlacedBranchPoints(id, index, rows, at);
   // Only the newest jump can be undone directly.
   const newest = index?.markers.findLast(isJump)?.offset;
-  const { selected, select, open, toggle, chosen, show } = useSelection(rows);
+  const { selected, select, unfolded, chosen, show } = useSelection(rows);
+  const reading = useReading(unfolded);
 
   const waiting = useMemo(() => parts?.permissions?.filter((p) => p.status === "open") ?? [], [parts?.permissions]);
-  const nextQuestion = useQuestions(waiting, shown === "conversation" ? rows : noRows, search.ask, show, notify);
+  const nextQuestion = useQuestions(waiting, shown === "conversation" ? rows : undefined, search.ask, show, notify);
 
   const find = useFind({ id, head: state.head, thread, rows, seeking: state.seeking, onSeek: deck.seek, onRow: show });
   const lines = useRef<HTMLDivElement>(null);
   useFindMarks(lines, find.open ? find.q : undefined, chosen?.offset);
+
+  /** Shows the first row of a turn. If it is not loaded, the playhead goes there. */
+  const toTurn = (offset: number) => {
+    const row = rows.find((r) => r.offset >= offset);
+    if (row && (rows[0]?.offset ?? 0) <= offset) select(row.key);
+    else deck.seek(offset + 1);
+    if (!isWide()) setPanelOpen(false); // it would cover the turn
+  };
 
   const closed = (entry.data?.closed || view?.session.closed) ?? false;
   const verbs = useVerbs(id, live, closed, index, notify, onRewind);
@@ -128,33 +147,13 @@ function Session({ id }: { id: string }) {
     (p: Permission, option?: string, input?: JsonObject) => api.answer(id, p, option, { input }),
     [id],
   );
-  const actions = useMemo<RowActions>(
-    () => ({
-      onRewind: rewind,
-      rewindDisabledReason,
-      onCompare: (m) => void navigate({ to: "/compare", search: { a: id, at_a: m.offset, b: id } }),
-      onFork: (offset) => setDialog({ kind: "fork", at: offset }),
-      onEdit: (message) => setDialog({ kind: "edit", message }),
-      onLink: link,
-      onSeek: deck.seek,
-      onPlay: deck.playFrom,
-      onShowHidden: (offset) => {
-        setPeek(offset);
-        deck.seek(offset);
-      },
-      onThread: (t) => set({ thread: t }, false),
-      onUndo: () => undoMutate(undefined),
-      onAnswer: answer,
-    }),
-    [deck, id, link, undoMutate, rewind, rewindDisabledReason, navigate, answer, set],
-  );
-
   useGoKeys({
     c: () => set({ view: undefined }),
     e: () => set({ view: "events" }),
     w: () => (hasWorkflow ? set({ view: "workflow" }) : false),
     t: () => set({ view: "terminal" }),
     b: () => set({ view: "branches" }),
+    l: () => set({ view: "timing" }),
     s: () => void navigate({ to: "/" }),
     i: () => void navigate({ to: "/inbox" }),
   });
@@ -167,6 +166,7 @@ function Session({ id }: { id: string }) {
     m: () => (closed ? notify("Cannot set a bookmark: the session is closed") : verbs.mark.mutate(at - 1)),
     r: () => (chosen ? rewind(invocationOf(chosen)) : false),
     b: () => setDialog({ kind: "fork", at: chosen ? chosen.offset + 1 : at }),
+    A: () => handlers.again(chosen && invocationOf(chosen)),
     R: () => document.getElementById("resume")?.click(),
     p: () => setPanelOpen((o) => !o),
     z: () => setZen((z) => !z),
@@ -179,19 +179,61 @@ function Session({ id }: { id: string }) {
     },
   });
 
-  if (state.error && !view)
-    return (
-      <div className="mx-auto max-w-2xl p-8">
-        <h1 className="mb-3 text-base font-semibold">This session cannot be shown</h1>
-        <ErrorBox error={state.error} onRetry={() => location.reload()} />
-        <p className="mt-4 text-center text-[13px]">
-          <a className="text-accent underline" href="/">
-            Back to sessions
-          </a>
-        </p>
-      </div>
-    );
-  if (!view) return <Loading what="the session" />;
+  const handlers = useHandlers({
+    export: () => setDialog({ kind: "export" }),
+    share: () => setDialog({ kind: "share" }),
+    people: () => {
+      setPanelOpen(true);
+      set({ view: undefined, panel: "people" });
+    },
+    view: (v: View) => set({ view: v === "conversation" ? undefined : v }, false),
+    panel: () => setPanelOpen((o) => !o),
+    panelTab: (p: Panel) => set({ panel: p === "tools" ? undefined : p }),
+    thread: (t?: string) => set({ thread: t }, false),
+    pane: (t: string) => {
+      if (!isWide()) setPanelOpen(false); // it would cover the thread's panel
+      set({ pane: [...panes.filter((p) => p !== t), t].slice(-maxPanes) });
+    },
+    clear: (t: string) => verbs.clear.mutate(t),
+    turn: toTurn,
+    again: (invocation?: string) => {
+      const message = taskOf(all, thread, invocation);
+      if (message) setDialog({ kind: "edit", message, again: true });
+      else notify("Cannot run it again: the message that began this turn is not on the page");
+    },
+    state: () => setDialog({ kind: "state", at, value: view?.state?.value }),
+  });
+  const actions = useMemo<RowActions>(
+    () => ({
+      onRewind: rewind,
+      rewindDisabledReason,
+      onCompare: (m) => void navigate({ to: "/compare", search: { a: id, at_a: m.offset, b: id } }),
+      onFork: (offset) => setDialog({ kind: "fork", at: offset }),
+      onEdit: (message) => setDialog({ kind: "edit", message }),
+      onAgain: handlers.again,
+      onLink: link,
+      onSeek: deck.seek,
+      onPlay: deck.playFrom,
+      onShowHidden: (offset) => {
+        setPeek(offset);
+        deck.seek(offset);
+      },
+      onThread: (t) => set({ thread: t }, false),
+      onUndo: () => undoMutate(undefined),
+      onAnswer: answer,
+    }),
+    [deck, id, link, undoMutate, rewind, rewindDisabledReason, navigate, answer, set, handlers],
+  );
+  const info = useSame(view?.session);
+  const names = useMemo(() => views.filter((v) => v !== "workflow" || hasWorkflow), [hasWorkflow]);
+  const listed = useSame(entry.data, 4); // loaded again once a second, mostly with the same content
+  const items = viewer?.role === "reader" ? undefined : listed;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the verbs do the same in every render
+  const menu = useMemo(() => (items ? manage.itemsOf(items) : []), [items]);
+  const panels = useSame(view && parts && panelView(parts, view.threads), 3);
+
+  if (state.error && !view) return <CannotShow error={state.error} />;
+  if (!view || !info) return <Loading what="the session" />;
   const run = view.runs.findLast((r) => r.thread === (thread ?? "main"));
   const asks = view.permissions?.some((p) => p.status === "open" && p.thread === (thread ?? "main")) ?? false;
   const onClear = live && !closed ? verbs.clear.mutate : undefined;
@@ -200,29 +242,27 @@ function Session({ id }: { id: string }) {
     <div className="flex h-full flex-col">
       <SessionHeader
         id={id}
-        info={view.session}
-        entry={entry.data}
-        head={state.head}
+        info={info}
+        entry={listed}
+        head={head}
         live={live}
         connection={state.connection}
         onReconnect={deck.reconnect}
-        onExport={() => setDialog({ kind: "export" })}
-        onShare={() => setDialog({ kind: "share" })}
-        items={entry.data && viewer?.role !== "reader" ? manage.itemsOf(entry.data) : []}
+        onExport={handlers.export}
+        onShare={handlers.share}
+        items={menu}
         presence={presence}
-        onPeople={() => {
-          setPanelOpen(true);
-          set({ view: undefined, panel: "people" });
-        }}
+        onPeople={handlers.people}
       />
       <ViewTabs
-        names={views.filter((v) => v !== "workflow" || hasWorkflow)}
+        names={names}
         labels={viewLabels}
         current={shown}
-        onChange={(v) => set({ view: v === "conversation" ? undefined : v }, false)}
-        head={state.head}
+        onChange={handlers.view}
+        head={head}
         panelOpen={panelOpen}
-        onPanel={() => setPanelOpen((o) => !o)}
+        onPanel={handlers.panel}
+        reading={reading.items}
       />
       {state.error !== undefined && (
         <div className="px-4 pt-2">
@@ -253,18 +293,10 @@ function Session({ id }: { id: string }) {
               />
             )}
             {rows.length === 0 ? (
-              <div className="flex-1">
-                {hasTerminal(deck, state.head) ? (
-                  <Notice title="Only a terminal">
-                    <p>This session has terminal output, and no messages.</p>
-                    <Button look="primary" className="mt-3" onClick={() => set({ view: "terminal" }, false)}>
-                      Show the terminal
-                    </Button>
-                  </Notice>
-                ) : (
-                  <Notice title="No messages yet">{emptyText(live, view.session)}</Notice>
-                )}
-              </div>
+              <NoRows
+                onTerminal={hasTerminal(deck, state.head) ? () => set({ view: "terminal" }, false) : undefined}
+                text={emptyText(live, view.session)}
+              />
             ) : (
               <BranchPoints value={placed}>
                 <Conversation
@@ -274,8 +306,9 @@ function Session({ id }: { id: string }) {
                   newest={live && !closed ? newest : undefined}
                   selected={selected}
                   onSelect={select}
-                  open={open}
-                  onToggle={toggle}
+                  isOpen={unfolded.isOpen}
+                  onToggle={unfolded.toggle}
+                  dense={reading.dense}
                   following
                   busy={state.seeking}
                   earlier={earlier.left > 0 ? { ...earlier, n: earlier.left } : undefined}
@@ -309,6 +342,18 @@ function Session({ id }: { id: string }) {
             onThread={(t) => set({ view: undefined, thread: t }, false)}
             onAnswer={answer}
             notify={notify}
+          />
+        )}
+        {shown === "timing" && (
+          <TimingTab
+            id={id}
+            view={all ?? view}
+            head={state.head}
+            axis={index?.axis}
+            onSeek={(moment) => {
+              set({ view: undefined }, false);
+              deck.seek(moment);
+            }}
           />
         )}
         {shown === "events" && (
@@ -359,23 +404,28 @@ function Session({ id }: { id: string }) {
             onAnswer={answer}
           />
         )}
-        {panelOpen && !zen && shown === "conversation" && parts && (
+        {panelOpen && !zen && shown === "conversation" && panels && (
           <Panels
             id={id}
-            view={{ ...parts, threads: view.threads }}
+            view={panels}
             positionText={positionText}
-            head={state.head}
+            head={head}
             panel={panel}
-            onPanel={(p: Panel) => set({ panel: p === "tools" ? undefined : p })}
+            onPanel={handlers.panelTab}
             thread={thread}
-            onThread={(t) => set({ thread: t }, false)}
-            onPane={(t) => {
-              if (!isWide()) setPanelOpen(false); // it would cover the thread's panel
-              set({ pane: [...panes.filter((p) => p !== t), t].slice(-maxPanes) });
-            }}
+            onThread={handlers.thread}
+            onPane={handlers.pane}
             onSeek={deck.seek}
-            onClear={onClear}
-            people={<PeoplePanel deck={deck} state={state} presence={presence} />}
+            onTurn={handlers.turn}
+            outline={panel === "outline" ? { index, hidden, at: view.at } : undefined}
+            changed={
+              panel === "changes"
+                ? { calls: (thread ? parts : (all ?? view))?.tool_calls ?? [], earlier: earlier.left }
+                : undefined
+            }
+            onClear={live && !closed ? handlers.clear : undefined}
+            onEditState={handlers.state}
+            people={panel === "people" ? <PeoplePanel deck={deck} state={state} presence={presence} /> : peopleTab}
             peopleCount={live ? presence.people.length : 0}
           />
         )}

@@ -1,24 +1,20 @@
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { useVirtualizer } from "@tanstack/react-virtual";
-import type { SessionEntry } from "@tapedeck/client";
-import { type ReactNode, Suspense, useEffect, useMemo, useRef, useState } from "react";
+import { Suspense, useContext, useEffect, useState } from "react";
 import { BulkBar } from "@/components/bulk-bar";
-import { day, plural } from "@/components/format";
+import { plural } from "@/components/format";
 import { lazyPart } from "@/components/lazy-part";
 import { useManage } from "@/components/manage";
-import type { MenuItem } from "@/components/menu";
-import { SearchHits } from "@/components/search-hits";
-import { SessionFilters } from "@/components/session-filters";
-import { SessionRow } from "@/components/session-row";
-import { ErrorBox, Loading, Notice } from "@/components/ui";
+import { type Order, usual } from "@/components/session-columns";
+import { SessionFilters, SortField } from "@/components/session-filters";
+import { SessionList } from "@/components/session-list";
+import { Button, ErrorBox, Loading, Notice } from "@/components/ui";
 import { useKeys } from "@/hooks/keys";
-import { asTree, useSessions } from "@/hooks/sessions";
+import { OpenNewSession } from "@/hooks/new-session";
+import { type InOrder, useSessions } from "@/hooks/sessions";
 import { useViewer } from "@/hooks/viewer";
 
 const route = getRouteApi("/");
 const TimeView = lazyPart(() => import("@/components/time/time-view"));
-const rowHeight = 52;
-const headingHeight = 38;
 
 /** Focuses the search field. If it has the focus already, the browser handles the key: Ctrl+f opens its own search. */
 const toSearch = () => {
@@ -28,9 +24,10 @@ const toSearch = () => {
 };
 
 export function SessionsPage() {
-  const { view, t0, t1, ...filter } = route.useSearch();
+  const { view, t0, t1, sort = "activity", order = usual(sort), ...filter } = route.useSearch();
   const navigate = route.useNavigate();
-  const list = useSessions(filter, view === "time");
+  const inOrder: InOrder = view === "time" ? { sort: "created", order: "desc" } : { sort, order };
+  const list = useSessions(filter, inOrder);
   const { rows } = list;
   const viewer = useViewer();
   const manage = useManage();
@@ -48,25 +45,40 @@ export function SessionsPage() {
   };
   useKeys({ c: compare, "/": toSearch, "Ctrl+f": toSearch });
 
+  const place = view === "time" ? { view, t0, t1 } : orderInAddress(inOrder);
+  const toOrder = (o: InOrder) => void navigate({ search: { ...filter, ...orderInAddress(o) }, replace: true });
+  const toStatus = (status: string) => void navigate({ search: { ...filter, status, ...place } });
   const itemsOf = viewer?.role === "reader" ? () => [] : manage.itemsOf;
-  const empty = <Empty filtered={Object.values(filter).some(Boolean)} />;
+  const empty = <Empty filtered={Object.values(filter).some(Boolean)} reads={viewer?.role === "reader"} />;
   return (
     <div className="flex h-full flex-col">
-      <SessionFilters filter={filter} onChange={(f) => navigate({ search: { ...f, view, t0, t1 }, replace: true })} />
-      <div className="flex min-h-10 items-center gap-3 px-4 text-[13px] text-muted">
+      <SessionFilters
+        filter={filter}
+        onChange={(f) => navigate({ search: { ...f, ...place }, replace: true })}
+        order={view === "time" ? undefined : inOrder}
+        onOrder={toOrder}
+      />
+      <div className="flex min-h-10 items-center gap-3 px-4 text-[13px] text-muted max-sm:flex-wrap max-sm:gap-2">
         <h1 className="sr-only">Sessions</h1>
         <Views
           time={view === "time"}
           onChange={(time) => navigate({ search: { ...filter, view: time ? "time" : undefined } })}
         />
-        <div role="status" className="flex items-center gap-3">
+        <div role="status" className="flex items-center gap-3 whitespace-nowrap max-sm:gap-2">
           {list.isSuccess && rows.length > 0 && (
             <>
               <span>
                 {plural(rows.length, "session")}
                 {list.hasNextPage ? " so far" : ""}
               </span>
-              <Running n={rows.filter((r) => r.status === "running").length} />
+              {(["waiting", "running"] as const).map((status) => (
+                <Live
+                  key={status}
+                  status={status}
+                  n={rows.filter((r) => r.status === status).length}
+                  onChoose={() => toStatus(status)}
+                />
+              ))}
             </>
           )}
           {list.lost && <span className="text-warn">The server does not respond. Trying again…</span>}
@@ -79,6 +91,11 @@ export function SessionsPage() {
             onUnmark={() => setMarked([])}
           />
         )}
+        {marked.length === 0 && view !== "time" && (
+          <span className="ml-auto hidden sm:inline">
+            <SortField order={inOrder} onOrder={toOrder} />
+          </span>
+        )}
         {manage.dialogs}
       </div>
       {list.isPending && <Loading what="the sessions" />}
@@ -88,7 +105,17 @@ export function SessionsPage() {
         </div>
       )}
       {list.isSuccess && view !== "time" && (
-        <List list={list} q={filter.q} marked={marked} onMark={mark} onOpen={open} empty={empty} itemsOf={itemsOf} />
+        <SessionList
+          list={list}
+          order={inOrder}
+          onOrder={toOrder}
+          q={filter.q}
+          marked={marked}
+          onMark={mark}
+          onOpen={open}
+          empty={empty}
+          itemsOf={itemsOf}
+        />
       )}
       {list.isSuccess && view === "time" && (
         <Suspense fallback={<Loading what="the view" />}>
@@ -117,7 +144,7 @@ function Views({ time, onChange }: { time: boolean; onChange: (time: boolean) =>
           type="button"
           aria-pressed={t === time}
           onClick={() => onChange(t)}
-          className={`rounded px-2.5 py-0.5 ${t === time ? "bg-raised font-medium text-text" : "hover:text-text"}`}
+          className={`rounded px-2.5 py-0.5 max-sm:min-h-11 max-sm:min-w-11 max-sm:px-1.5 ${t === time ? "bg-raised font-medium text-text" : "hover:text-text"}`}
         >
           {t ? "Time" : "List"}
         </button>
@@ -126,130 +153,27 @@ function Views({ time, onChange }: { time: boolean; onChange: (time: boolean) =>
   );
 }
 
-interface ListProps {
-  list: ReturnType<typeof useSessions>;
-  q?: string;
-  marked: string[];
-  onMark: (id: string) => void;
-  onOpen: (id: string) => void;
-  empty: ReactNode;
-  itemsOf: (s: SessionEntry) => MenuItem[];
+/** What the address has of an order: nothing of the usual one. */
+function orderInAddress({ sort, order }: InOrder): { sort?: InOrder["sort"]; order?: Order } {
+  return {
+    ...(sort === "activity" ? {} : { sort }),
+    ...(order === usual(sort) ? {} : { order }),
+  };
 }
 
-function List({ list, q, marked, onMark, onOpen, empty, itemsOf }: ListProps) {
-  const rows = useMemo(() => asTree(list.rows, day), [list.rows]);
-  const [selected, select] = useState(-1);
-  const scroller = useRef<HTMLDivElement>(null);
-  const virtual = useVirtualizer({
-    count: rows.length,
-    getScrollElement: () => scroller.current,
-    estimateSize: (i) => rowHeight + (rows[i]?.heading ? headingHeight : 0),
-    getItemKey: (i) => rows[i]?.session.id ?? i,
-    overscan: 6,
-  });
-  const items = virtual.getVirtualItems();
-  const lastShown = items.at(-1)?.index ?? 0;
-  const { hasNextPage, isFetchingNextPage, fetchNextPage } = list;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: heights follow from the rows
-  useEffect(() => virtual.measure(), [rows]);
-  useEffect(() => {
-    if (hasNextPage && !isFetchingNextPage && lastShown > rows.length - 20) void fetchNextPage();
-  }, [hasNextPage, isFetchingNextPage, fetchNextPage, lastShown, rows.length]);
-
-  const move = (by: number) => {
-    const to = Math.max(0, Math.min(rows.length - 1, selected + by));
-    select(to);
-    virtual.scrollToIndex(to);
-  };
-  // Of all rows only one is in the order of Tab. From there arrow keys go to the others,
-  // and along the controls of a row.
-  const inOrder = selected >= 0 && selected < rows.length ? selected : (items[0]?.index ?? 0);
-  const controls = (index: number) => [
-    ...(scroller.current?.querySelectorAll<HTMLElement>(`[data-row="${index}"] :is(input, a, button)`) ?? []),
-  ];
-  const [goal, setGoal] = useState<{ row: number; control: number }>();
-  useEffect(() => {
-    if (!goal) return;
-    controls(goal.row)[goal.control]?.focus();
-    setGoal(undefined);
-  });
-  const focused = () => {
-    const row = document.activeElement?.closest<HTMLElement>("[data-row]");
-    if (!row || !scroller.current?.contains(row)) return undefined;
-    const n = Number(row.dataset.row);
-    return { row: n, control: controls(n).indexOf(document.activeElement as HTMLElement) };
-  };
-  const arrow = (by: number) => {
-    const from = focused();
-    if (!from) return false; // the browser scrolls
-    const row = Math.max(0, Math.min(rows.length - 1, from.row + by));
-    select(row);
-    virtual.scrollToIndex(row);
-    setGoal({ row, control: from.control });
-  };
-  const along = (by: number) => {
-    const from = focused();
-    if (!from) return false;
-    controls(from.row)[from.control + by]?.focus();
-  };
-  const at = rows[selected]?.session.id;
-  useKeys({
-    j: () => move(1),
-    k: () => move(-1),
-    ArrowDown: () => arrow(1),
-    ArrowUp: () => arrow(-1),
-    ArrowRight: () => along(1),
-    ArrowLeft: () => along(-1),
-    Enter: () => at !== undefined && onOpen(at),
-    x: () => at !== undefined && onMark(at),
-  });
+/** The number of sessions that run or wait; a click lists only them. */
+function Live({ status, n, onChoose }: { status: "waiting" | "running"; n: number; onChoose: () => void }) {
+  if (n === 0) return null;
+  const [mark, colour] = status === "running" ? ["●", "text-run"] : ["?", "text-warn"];
   return (
-    <section
-      ref={scroller}
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable area must be reachable by keyboard
-      tabIndex={0}
-      aria-label="List of sessions"
-      className="min-h-0 flex-1 overflow-y-auto [overflow-anchor:none]"
-    >
-      {rows.length === 0 && empty}
-      <ul className="relative" style={{ height: virtual.getTotalSize() }}>
-        {items.map((v) => {
-          const row = rows[v.index];
-          if (!row) return null;
-          return (
-            <li
-              key={v.key}
-              data-row={v.index}
-              className="absolute inset-x-0 px-4"
-              style={{ height: v.size, transform: `translateY(${v.start}px)` }}
-            >
-              {row.heading && (
-                <h2 className="flex h-[38px] items-end pb-1.5 text-xs font-semibold text-muted">{row.heading}</h2>
-              )}
-              <SessionRow
-                row={row}
-                selected={v.index === selected}
-                marked={marked.includes(row.session.id)}
-                onMark={() => onMark(row.session.id)}
-                items={itemsOf(row.session)}
-                inTabOrder={v.index === inOrder}
-                still={!virtual.isScrolling}
-              />
-            </li>
-          );
-        })}
-      </ul>
-      {q && <SearchHits q={q} />}
-      {isFetchingNextPage && <Loading what="more" />}
-    </section>
+    <button type="button" onClick={onChoose} className={`underline-offset-2 hover:underline max-sm:min-h-11 ${colour}`}>
+      <span aria-hidden="true">{mark}</span> {n} {status}
+    </button>
   );
 }
 
-function Running({ n }: { n: number }) {
-  return n > 0 ? <span className="text-run">● {n} running</span> : null;
-}
-
-function Empty({ filtered }: { filtered: boolean }) {
+function Empty({ filtered, reads }: { filtered: boolean; reads: boolean }) {
+  const openNew = useContext(OpenNewSession);
   if (filtered)
     return (
       <Notice title="No matching sessions">
@@ -258,9 +182,14 @@ function Empty({ filtered }: { filtered: boolean }) {
         </Link>
       </Notice>
     );
+  if (reads) return <Notice title="No sessions yet">Sessions appear here when somebody shares them with you.</Notice>;
   return (
     <Notice title="No sessions yet">
       <p>Give an agent a task to create the first one:</p>
+      <Button look="primary" icon="plus" className="my-4" onClick={openNew}>
+        New session
+      </Button>
+      <p>Or create it in a terminal:</p>
       <pre className="mt-3 rounded-md border border-line bg-panel px-3 py-2 text-left font-mono text-[13px] text-text">
         tapedeck run "Say hello"
       </pre>

@@ -19,7 +19,9 @@ export function Header({ about, info, atEnd, onHelp }: Props) {
   return (
     <header className="flex min-h-12 flex-wrap items-center gap-x-3 gap-y-1 border-b border-line bg-panel px-4 py-1.5">
       <div className="min-w-0">
-        <h1 className="truncate font-semibold">{info.title || about.session.id}</h1>
+        <h1 dir="auto" className="truncate font-semibold">
+          {info.title || about.session.id}
+        </h1>
         <p className="truncate text-xs text-muted">
           <span className="font-mono">{about.session.id}</span>
           {info.agent && ` · ${info.agent}`} · {rangeOf(about)}, exported {whenOf(about.exported_at)}

@@ -3,7 +3,7 @@ import { blurAfterClick } from "@/components/blur-after-click";
 import { Conversation } from "@/components/conversation/list";
 import type { RowActions } from "@/components/conversation/rows";
 import { RawEvents } from "@/components/events/raw-events";
-import { KeysHelp } from "@/components/keys-help";
+import KeysHelp from "@/components/keys-help";
 import { FindBar } from "@/components/session/find-bar";
 import { useFindMarks } from "@/components/session/find-marks";
 import { Panels } from "@/components/session/panels";
@@ -17,11 +17,15 @@ import { useIdleCut } from "@/hooks/idle-cut";
 import { useKeys } from "@/hooks/keys";
 import { usePositionText } from "@/hooks/position-text";
 import type { RawFilter } from "@/hooks/raw-events";
+import { useReading } from "@/hooks/reading";
 import { useRows, useSelection } from "@/hooks/rows";
 import { useGoKeys, usePlaybackKeys } from "@/hooks/session-keys";
 import { SourceContext } from "@/hooks/source";
+import { applyTheme } from "@/hooks/theme";
 import type { Panel } from "@/router/search";
 import { Header } from "./header";
+import { lookOf } from "./look";
+import { Poster } from "./poster";
 import { deckOptions, readTape, sourceOf, type Tape } from "./tape";
 
 /** A recording: the player of the screen, without a server. */
@@ -30,10 +34,11 @@ export function Recording() {
   const [error, setError] = useState<unknown>();
   const [part, setPart] = useState("");
   useEffect(() => {
-    readTape(document, (done, all) => setPart(all > 4 ? ` (${Math.round((100 * done) / all)}%)` : "")).then(
-      setTape,
-      setError,
-    );
+    readTape(document, (done, all) => setPart(all > 4 ? ` (${Math.round((100 * done) / all)}%)` : "")).then((read) => {
+      const { theme } = lookOf(read.about, location.hash);
+      if (theme) applyTheme(theme);
+      setTape(read);
+    }, setError);
   }, []);
   const source = useMemo(() => tape && sourceOf(tape), [tape]);
   useEffect(blurAfterClick, []);
@@ -51,12 +56,6 @@ export function Recording() {
   );
 }
 
-/** The initial playhead from the URL: #at=42. By default the end. */
-function wantedAt(): number {
-  const at = Number(new URLSearchParams(location.hash.slice(1)).get("at") ?? Number.NaN);
-  return Number.isSafeInteger(at) && at >= 0 ? at : Number.MAX_SAFE_INTEGER;
-}
-
 const shownViews = ["conversation", "events"] as const;
 type Shown = (typeof shownViews)[number];
 const labels = { conversation: "Conversation", events: "Events" };
@@ -65,7 +64,16 @@ function Player({ tape }: { tape: Tape }) {
   const { about } = tape;
   const { id } = about.session;
   const options = useMemo(() => deckOptions(tape), [tape]);
-  const [deck, state] = useDeck(id, wantedAt(), options);
+  const [look] = useState(() => lookOf(about, location.hash));
+  const [deck, state] = useDeck(id, look.at, options);
+  const [poster, setPoster] = useState(look.start !== undefined);
+  const moved =
+    state.playing || (state.entry !== undefined && !state.seeking && state.at !== Math.min(look.at, state.head));
+  if (poster && moved) setPoster(false); // by a key or the bar
+  const playFromStart = () => {
+    setPoster(false);
+    deck.playFrom(look.start ?? 0);
+  };
   const { view, at } = state;
   const [shown, show] = useState<Shown>("conversation");
   const [panel, setPanel] = useState<Panel>("tools");
@@ -76,12 +84,20 @@ function Player({ tape }: { tape: Tape }) {
   const [cut, setCut] = useIdleCut(about.index);
   const positionText = usePositionText(deck, state);
   const { parts, rows, hidden } = useRows({ deck, view, index: about.index, at, thread });
-  const { selected, select, open, toggle, chosen, show: showRow } = useSelection(rows);
+  const { selected, select, unfolded, chosen, show: showRow } = useSelection(rows);
+  const reading = useReading(unfolded);
   const { seeking } = state;
   const find = useFind({ id, head: state.head, thread, rows, seeking, onSeek: deck.seek, onRow: showRow });
   const lines = useRef<HTMLDivElement>(null);
   useFindMarks(lines, find.open ? find.q : undefined, chosen?.offset);
   const actions = useMemo<RowActions>(() => ({ onSeek: deck.seek, onPlay: deck.playFrom, onUndo: () => {} }), [deck]);
+
+  const toTurn = (offset: number) => {
+    const row = rows.find((r) => r.offset >= offset);
+    if (row && (rows[0]?.offset ?? 0) <= offset) select(row.key);
+    else deck.seek(offset + 1);
+    if (!isWide()) setPanelOpen(false);
+  };
 
   useGoKeys({ c: () => show("conversation"), e: () => show("events") });
   usePlaybackKeys(deck, state);
@@ -116,8 +132,10 @@ function Player({ tape }: { tape: Tape }) {
           head={state.head}
           panelOpen={panelOpen}
           onPanel={() => setPanelOpen((o) => !o)}
+          reading={reading.items}
         />
         <div className="relative flex min-h-32 flex-1 basis-0">
+          {poster && <Poster title={view.session.title || id} onPlay={playFromStart} />}
           {shown === "conversation" && (
             <div ref={lines} className="flex min-w-0 flex-1 flex-col">
               {find.open && <FindBar find={find} />}
@@ -131,8 +149,9 @@ function Player({ tape }: { tape: Tape }) {
                   actions={actions}
                   selected={selected}
                   onSelect={select}
-                  open={open}
-                  onToggle={toggle}
+                  isOpen={unfolded.isOpen}
+                  onToggle={unfolded.toggle}
+                  dense={reading.dense}
                   following
                   busy={seeking}
                 />
@@ -163,6 +182,9 @@ function Player({ tape }: { tape: Tape }) {
               thread={thread}
               onThread={setThread}
               onSeek={deck.seek}
+              onTurn={toTurn}
+              outline={{ index: about.index, hidden, at: view.at }}
+              changed={{ calls: (thread ? parts : view).tool_calls, earlier: 0 }}
             />
           )}
         </div>

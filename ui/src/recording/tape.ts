@@ -1,7 +1,7 @@
 // Reads the data of a recording, which engine/exchange/encode_html.go writes into the page.
 
 import type { Envelope, ReplayIndex, SessionEntry, Summary } from "@tapedeck/client";
-import type { DeckOptions } from "@tapedeck/client/player";
+import { type DeckOptions, recorded } from "@tapedeck/client/player";
 import type { Source } from "@/hooks/source";
 import { searchIn, searchItems } from "./search";
 
@@ -14,6 +14,9 @@ export interface About {
   from: number; // the exported range of offsets in the session
   to: number;
   redacted?: boolean;
+  start?: number; // where play begins
+  poster?: number; // the moment that is shown until then
+  theme?: string;
   index: ReplayIndex;
   summary: Summary;
 }
@@ -56,16 +59,7 @@ async function unpack(element: Element): Promise<string> {
 
 /** Options with which a player reads from the recording instead of a server. */
 export function deckOptions({ about, events }: Tape): DeckOptions {
-  return {
-    finished: true,
-    follow: () => ({ start: () => {}, stop: () => {}, reconnect: () => {} }),
-    api: {
-      session: async () => about.session,
-      events: async (_, q = {}) => pageOf(events, q.from ?? 0, q.limit ?? 1000),
-      replayIndex: async () => about.index,
-      snapshot: () => Promise.reject(new Error("all events of a recording are in memory")),
-    },
-  };
+  return recorded({ session: about.session, events, index: about.index });
 }
 
 export function sourceOf({ about, events }: Tape): Source {

@@ -1,7 +1,7 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from "@tanstack/react-router";
 import { Shell } from "@/components/shell";
 import { ErrorBox, Notice } from "@/components/ui";
-import { compareSearch, listSearch, sessionSearch, workflowsSearch } from "./search";
+import { compareSearch, listSearch, sessionSearch, usageSearch, workflowsSearch } from "./search";
 
 const root = createRootRoute({
   component: Shell,
@@ -46,6 +46,13 @@ const inbox = createRoute({
   component: lazyRouteComponent(() => import("@/pages/inbox"), "InboxPage"),
 });
 
+const usage = createRoute({
+  getParentRoute: () => root,
+  path: "/usage",
+  validateSearch: usageSearch,
+  component: lazyRouteComponent(() => import("@/pages/usage"), "UsagePage"),
+});
+
 const imports = createRoute({
   getParentRoute: () => root,
   path: "/import",
@@ -60,7 +67,7 @@ const workflows = createRoute({
 });
 
 export const router = createRouter({
-  routeTree: root.addChildren([sessions, session, inbox, compare, imports, workflows]),
+  routeTree: root.addChildren([sessions, session, inbox, usage, compare, imports, workflows]),
   defaultPreload: false,
   scrollRestoration: false,
 });

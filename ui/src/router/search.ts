@@ -1,4 +1,5 @@
 /** The search parameters of each page. Others are dropped. */
+import type { SessionSort } from "@tapedeck/client";
 
 type Raw = Record<string, unknown>;
 
@@ -33,10 +34,16 @@ export interface ListSearch {
 /** The filter of the list, and its view. */
 export interface ListPageSearch extends ListSearch {
   view?: "time";
+  /** The order of the list; absent for the newest activity first. */
+  sort?: SessionSort;
+  /** Absent for the usual order of the sort. */
+  order?: "asc" | "desc";
   /** The shown range of time, in milliseconds since 1970. */
   t0?: number;
   t1?: number;
 }
+
+const sortNames: SessionSort[] = ["created", "activity", "title", "tokens", "cost", "duration", "failures"];
 
 export function listSearch(s: Raw): ListPageSearch {
   const filter = {
@@ -48,15 +55,17 @@ export function listSearch(s: Raw): ListPageSearch {
     show: s.show === "starred" || s.show === "archived" ? (s.show as "starred" | "archived") : undefined,
     tag: text(s.tag),
   };
-  if (s.view !== "time") return filter;
+  const sort = sortNames.find((n) => n === s.sort && n !== "activity");
+  const order = s.order === "asc" || s.order === "desc" ? (s.order as "asc" | "desc") : undefined;
+  if (s.view !== "time") return { ...filter, ...(sort && { sort }), ...(order && { order }) };
   const [t0, t1] = [offset(s.t0), offset(s.t1)];
   return { ...filter, view: "time", ...(t0 !== undefined && t1 !== undefined && t0 < t1 ? { t0, t1 } : {}) };
 }
 
-export const views = ["conversation", "workflow", "events", "terminal", "branches"] as const;
+export const views = ["conversation", "workflow", "timing", "events", "terminal", "branches"] as const;
 export type View = (typeof views)[number];
 
-export const panels = ["tools", "plan", "state", "threads", "summary", "people"] as const;
+export const panels = ["outline", "tools", "changes", "plan", "state", "threads", "summary", "people"] as const;
 export type Panel = (typeof panels)[number];
 
 export interface SessionSearch {
@@ -103,6 +112,16 @@ export interface CompareSearch {
 
 export function compareSearch(s: Raw): CompareSearch {
   return { a: text(s.a), b: text(s.b), at_a: offset(s.at_a), at_b: offset(s.at_b) };
+}
+
+export interface UsageSearch {
+  /** So many days that end today; 0 for all, absent for 30. */
+  days?: number;
+  agent?: string;
+}
+
+export function usageSearch(s: Raw): UsageSearch {
+  return { days: offset(s.days), agent: text(s.agent) };
 }
 
 /** The stored workflow that the page shows, and its version; absent for the current one. */

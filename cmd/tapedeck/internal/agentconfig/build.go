@@ -14,6 +14,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/deck"
+	"github.com/tapedeck/tapedeck/internal/sandbox"
 	"github.com/tapedeck/tapedeck/runner"
 	"github.com/tapedeck/tapedeck/runner/a2a"
 	"github.com/tapedeck/tapedeck/runner/acp"
@@ -34,7 +35,7 @@ type FolderFunc func(cwd *string, choices []string, base string) (open func(sess
 func (c *Config) Build(folder FolderFunc) ([]deck.Agent, error) {
 	var out []deck.Agent
 	for i := range c.agents {
-		a, err := c.agents[i].build(folder, filepath.Dir(c.Path))
+		a, err := c.agents[i].build(folder, filepath.Dir(c.Path), c)
 		if err != nil {
 			return nil, err
 		}
@@ -45,7 +46,53 @@ func (c *Config) Build(folder FolderFunc) ([]deck.Agent, error) {
 
 // build returns the agent. If something is missing on this machine, the agent exists
 // but cannot run.
-func (a *agent) build(folder FolderFunc, base string) (deck.Agent, error) {
+func (a *agent) build(folder FolderFunc, base string, c *Config) (deck.Agent, error) {
+	out := a.common()
+	confined, err := a.confined(base, c.Secrets)
+	if err != nil {
+		return out, err
+	}
+	switch a.Kind {
+	case "llm":
+		out.Runner = a.llm(confined)
+	case "a2a":
+		env := environment{}
+		out.Runner = env.guard(a2a.New(a2a.Options{Name: a.Name, URL: a.URL, Header: env.expand(a.Headers)}))
+		return out, nil
+	case "agui":
+		env := environment{}
+		out.Runner = env.guard(agui.New(agui.Options{Name: a.Name, URL: a.URL, Header: env.expand(a.Headers)}))
+		return out, nil
+	case "acp":
+		out.Runner = a.acp(confined)
+	case "process":
+		r, err := a.process(confined)
+		if err != nil {
+			return out, err
+		}
+		out.Runner = r
+	case "workflow":
+		out.Runner, err = a.workflow(base)
+		return out, err
+	default:
+		out.Runner = script.New(script.Options{Script: cmp.Or(a.Script, a.Name), Limits: c.ScriptLimits})
+		return out, nil
+	}
+	if d, ok := out.Runner.(interface{ Describe() (string, string) }); ok && out.Description == "" {
+		_, out.Description = d.Describe()
+	}
+	if len(a.Models) > 0 {
+		out.Models = append([]string{a.Model}, slices.DeleteFunc(slices.Clone(a.Models), func(m string) bool { return m == a.Model })...)
+	}
+	if out.Folders, err = a.choices(base); err != nil {
+		return out, err
+	}
+	out.Folder = folder(a.Cwd, out.Folders, base)
+	return out, nil
+}
+
+// common returns the settings that all kinds of agents have.
+func (a *agent) common() deck.Agent {
 	out := deck.Agent{
 		Name: a.Name, Kind: a.Kind, Description: a.Description,
 		Starts: a.Starts,
@@ -59,50 +106,12 @@ func (a *agent) build(folder FolderFunc, base string) (deck.Agent, error) {
 		}
 	}
 	if b := a.Budget; b != nil {
-		out.Budget = deck.Budget(*b)
+		out.Budget, out.StopAtLimit = b.amount(), b.AtLimit == "stop"
 	}
 	if a.KillAfter != nil {
 		out.KillAfter = *a.KillAfter
 	}
-	switch a.Kind {
-	case "llm":
-		out.Runner = a.llm()
-	case "a2a":
-		env := environment{}
-		out.Runner = env.guard(a2a.New(a2a.Options{Name: a.Name, URL: a.URL, Header: env.expand(a.Headers)}))
-		return out, nil
-	case "agui":
-		env := environment{}
-		out.Runner = env.guard(agui.New(agui.Options{Name: a.Name, URL: a.URL, Header: env.expand(a.Headers)}))
-		return out, nil
-	case "acp":
-		out.Runner = a.acp()
-	case "process":
-		r, err := a.process()
-		if err != nil {
-			return out, err
-		}
-		out.Runner = r
-	case "workflow":
-		var err error
-		out.Runner, err = a.workflow(base)
-		return out, err
-	default:
-		out.Runner = script.New(script.Options{Script: cmp.Or(a.Script, a.Name)})
-		return out, nil
-	}
-	if d, ok := out.Runner.(interface{ Describe() (string, string) }); ok && out.Description == "" {
-		_, out.Description = d.Describe()
-	}
-	if len(a.Models) > 0 {
-		out.Models = append([]string{a.Model}, slices.DeleteFunc(slices.Clone(a.Models), func(m string) bool { return m == a.Model })...)
-	}
-	var err error
-	if out.Folders, err = a.choices(base); err != nil {
-		return out, err
-	}
-	out.Folder = folder(a.Cwd, out.Folders, base)
-	return out, nil
+	return out
 }
 
 // choices returns the absolute paths of the folders of which a session may choose one.
@@ -119,17 +128,17 @@ func (a *agent) choices(base string) (out []string, err error) {
 	return out, nil
 }
 
-func (a *agent) llm() tapedeck.Runner {
+func (a *agent) llm(confined *sandbox.Policy) tapedeck.Runner {
 	env := environment{}
 	o := llm.Options{
 		Name: a.Preset, BaseURL: a.URL, Model: a.Model, System: a.System, MaxTurns: a.MaxTurns,
-		Header: env.expand(a.Headers), Prices: a.prices(), Policy: a.policy(), Files: tool.Options{Env: names(a.Env)},
+		Header: env.expand(a.Headers), Prices: a.prices(), Policy: a.policy(), Files: tool.Options{Env: names(a.Env), Sandbox: confined},
 	}
 	if a.KeyEnv != "" {
 		o.Key = env.get(a.KeyEnv)
 	}
 	for _, m := range a.MCP {
-		s := mcp.Server{Name: m.Name, Env: names(m.Env), URL: m.URL, Headers: env.expand(m.Headers)}
+		s := mcp.Server{Name: m.Name, Env: names(m.Env), URL: m.URL, Headers: env.expand(m.Headers), Sandbox: confined}
 		if m.Command != "" {
 			s.Command = append([]string{m.Command}, m.Args...)
 		}
@@ -164,9 +173,9 @@ func (a *agent) prices() map[string]llm.Price {
 	return out
 }
 
-func (a *agent) acp() tapedeck.Runner {
+func (a *agent) acp(confined *sandbox.Policy) tapedeck.Runner {
 	env := environment{}
-	o := acp.Options{Name: a.Name, Auth: a.Auth, Mode: a.Mode, Env: env.of(a.Env)}
+	o := acp.Options{Name: a.Name, Auth: a.Auth, Mode: a.Mode, Env: env.of(a.Env), Sandbox: confined}
 	if a.Command != "" {
 		o.Command = append([]string{a.Command}, a.Args...)
 	}

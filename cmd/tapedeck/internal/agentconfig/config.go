@@ -19,6 +19,7 @@ import (
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/procgroup"
 	"github.com/tapedeck/tapedeck/runner/process"
+	"github.com/tapedeck/tapedeck/runner/script"
 )
 
 // FileName is the name of a configuration file.
@@ -31,7 +32,12 @@ const maxSize = 1 << 20
 type Config struct {
 	Path string // of the file
 
-	agents []agent
+	ScriptLimits script.Limits // of each run of an agent of kind script; not in the file
+	Secrets      Secrets       // what confined agents may not see; not in the file
+
+	agents    []agent
+	budgets   budgets
+	retention retention
 }
 
 // An agent is the configuration of one agent. docs/agents/README.md describes the
@@ -67,6 +73,8 @@ type agent struct {
 	IdleTimeout *time.Duration    `toml:"idle_timeout"`
 	KillAfter   *time.Duration    `toml:"kill_after"`
 	Budget      *budget           `toml:"budget"`
+	Sandbox     string            `toml:"sandbox"`
+	Confine     *confine          `toml:"confine"`
 	MCP         []mcpServer       `toml:"mcp"`
 
 	Auth   string `toml:"auth"`
@@ -89,12 +97,32 @@ type price struct {
 	CacheWrite  *float64 `toml:"cache_write"`
 }
 
-// A budget is what a run may use before it asks people; 0 is no limit.
+// A budget is what a run may use; 0 is no limit.
 type budget struct {
-	Tokens int64         `toml:"tokens"`
-	USD    float64       `toml:"usd"`
-	Turns  int           `toml:"turns"`
-	Time   time.Duration `toml:"time"`
+	Tokens  int64         `toml:"tokens"`
+	USD     float64       `toml:"usd"`
+	Turns   int64         `toml:"turns"`
+	Time    time.Duration `toml:"time"`
+	AtLimit string        `toml:"at_limit"` // "ask" (the default) or "stop"
+}
+
+func (b *budget) amount() tapedeck.Amount {
+	return tapedeck.Amount{Tokens: b.Tokens, USD: b.USD, Turns: b.Turns, Seconds: b.Time.Seconds()}
+}
+
+// check checks a budget, which an error names as what.
+func (b *budget) check(what string) error {
+	if b == nil {
+		return nil
+	}
+	if a := b.amount(); a == (tapedeck.Amount{}) || a.Check(what) != nil {
+		return tapedeck.Errorf(tapedeck.Invalid, "%s has no limit above 0", what).
+			WithHint("it takes tokens, usd, turns and time; leave out what has no limit")
+	}
+	if b.AtLimit != "" && b.AtLimit != "ask" && b.AtLimit != "stop" {
+		return tapedeck.Errorf(tapedeck.Invalid, "at_limit of %s is neither ask nor stop", what)
+	}
+	return nil
 }
 
 // An mcpServer is an MCP server whose tools an agent can call.
@@ -128,10 +156,12 @@ func Read(path string) (Config, error) {
 func parse(path string, text []byte) (Config, error) {
 	c := Config{Path: path}
 	var file struct {
-		Agents []agent `toml:"agent"`
+		Agents    []agent   `toml:"agent"`
+		Budgets   budgets   `toml:"budgets"`
+		Retention retention `toml:"retention"`
 	}
 	md, err := toml.Decode(string(text), &file)
-	c.agents = file.Agents
+	c.agents, c.budgets, c.retention = file.Agents, file.Budgets, file.Retention
 	var syntax toml.ParseError
 	switch {
 	case errors.As(err, &syntax):
@@ -142,6 +172,12 @@ func parse(path string, text []byte) (Config, error) {
 	if unknown := slices.DeleteFunc(md.Undecoded(), inAny); len(unknown) > 0 {
 		return c, tapedeck.Errorf(tapedeck.Invalid, "%s:%d: there is no setting %q", path, lineOf(text, unknown[0]), strings.Join(unknown[0], ".")).
 			WithHint("docs/agents/README.md lists all settings")
+	}
+	if err := c.budgets.check(); err != nil {
+		return c, tapedeck.Errorf(tapedeck.Invalid, "%s: %s", path, err).WithHint("%s", hintOf(err))
+	}
+	if err := c.retention.check(); err != nil {
+		return c, tapedeck.Errorf(tapedeck.Invalid, "%s: %s", path, err).WithHint("%s", hintOf(err))
 	}
 	seen := map[string]bool{}
 	for i := range c.agents {
@@ -268,7 +304,10 @@ func (a *agent) check(seen map[string]bool) error {
 	if err := a.checkWorkflow(); err != nil {
 		return err
 	}
-	return a.checkUnused()
+	if err := a.checkUnused(); err != nil {
+		return err
+	}
+	return a.checkSandbox()
 }
 
 func (a *agent) checkLists() error {
@@ -291,9 +330,8 @@ func (a *agent) checkLists() error {
 			}
 		}
 	}
-	if b := a.Budget; b != nil && (b.Tokens < 0 || !(b.USD >= 0) || b.Turns < 0 || b.Time < 0 || *b == budget{}) {
-		return tapedeck.Errorf(tapedeck.Invalid, "the budget of the agent %s has no limit above 0", a.Name).
-			WithHint("it takes tokens, usd, turns and time; leave out what has no limit")
+	if err := a.Budget.check("the budget of the agent " + a.Name); err != nil {
+		return err
 	}
 	if len(a.Models) > 0 && a.Model == "" {
 		return tapedeck.Errorf(tapedeck.Invalid, "the agent %s has models to choose from, but no model", a.Name).WithHint("set model to the one that it uses unless a task chooses another")
@@ -351,6 +389,7 @@ func (a *agent) checkUnused() error {
 		{"env", a.Env != nil, llm || program}, {"auth", a.Auth != "", a.Kind == "acp"}, {"mode", a.Mode != "", a.Kind == "acp"},
 		{"resume", a.Resume != nil, a.Kind == "process"}, {"dialect", a.Dialect != "", a.Kind == "process"}, {"mapping", a.Mapping != nil, a.Kind == "process"},
 		{"script", a.Script != "", a.Kind == "script"}, {"cwd", a.Cwd != nil, llm || program}, {"budget", a.Budget != nil, llm || program},
+		{"sandbox", a.Sandbox != "", llm || program}, {"confine", a.Confine != nil, llm || program},
 		{"models", a.Models != nil, llm}, {"folders", a.Folders != nil, llm || program},
 		{"file", a.File != "", flow}, {"workflow", a.Workflow != "", flow}, {"process", a.Process != "", flow},
 		{"variables", a.Variables != nil, flow}, {"task_variable", a.TaskVariable != "", flow}, {"agents", a.Agents != nil, flow},

@@ -74,7 +74,7 @@ func TestConfig(t *testing.T) {
 	if err != nil || len(agents) != 4 {
 		t.Fatalf("%v, %v", agents, err)
 	}
-	if a := agents[0]; a.Kind != "llm" || a.RunTimeout.Minutes() != 10 || a.Budget.Tokens != 50_000 || a.Budget.USD != 0.5 || a.Budget.Turns != 20 || a.Budget.Time.Minutes() != 30 || a.Folder == nil || !strings.Contains(a.Description, "qwen3") {
+	if a := agents[0]; a.Kind != "llm" || a.RunTimeout.Minutes() != 10 || a.Budget.Tokens != 50_000 || a.Budget.USD != 0.5 || a.Budget.Turns != 20 || a.Budget.Seconds != 1800 || a.Folder == nil || !strings.Contains(a.Description, "qwen3") {
 		t.Errorf("got %+v", a)
 	}
 	if a := agents[0]; !slices.Equal(a.Models, []string{"qwen3", "qwen3-coder"}) || !slices.Equal(a.Folders, []string{"/etc/project", "/srv/web"}) {
@@ -115,34 +115,43 @@ func TestConfigErrors(t *testing.T) {
 		"[[agent]]\nname = \"a\"\n":                "no known kind",
 		"[[agent]]\nname=\"a\"\nkind=\"robot\"\n":  "no known kind",
 		"[[agent]]\nname=\"a\"\npreset=\"nope\"\n": `there is no preset "nope"`,
-		"[[agent]]\nname=\"a\"\nkind=\"script\"\n[[agent]]\nname=\"a\"\nkind=\"script\"\n":         "x.toml:4: two agents have the name",
-		"[[agent]]\nname=\"a\"\nkind=\"script\"\nurl=\"http://s3cr3t@h\"\n":                        "url is not a setting of an agent of kind script",
-		"[[agent]]\nname=\"a\"\nkind=\"llm\"\npermissions={x=\"s3cr3t\"}\n":                        "is unknown",
-		"[[agent]]\nname=\"a\"\nkind=\"llm\"\nenv=[\"K=s3cr3t\"]\n":                                "names of variables only",
-		"[[agent]]\nname=\"a\"\nkind=\"acp\"\ncommand=\"c\"\nenv=[\"TAPEDECK_URL\"]\n":             "no agent gets those",
-		"[[agent]]\nname=\"a\"\nkind=\"acp\"\ncommand=\"c\"\nenv=[\"=s3cr3t\"]\n":                  "without a name",
-		"[[agent]]\nname=\"a\"\nkind=\"a2a\"\n":                                                    "has no url that begins with http:// or https://",
-		"[[agent]]\nname=\"a\"\nkind=\"a2a\"\nurl=\"s3cr3t\"\n":                                    "has no url that begins with http:// or https://",
-		"[[agent]]\nname=\"a\"\nkind=\"a2a\"\nurl=\"http://h\"\ncwd=\"s3cr3t\"\n":                  "cwd is not a setting of an agent of kind a2a",
-		"[[agent]]\nname=\"a\"\nkind=\"agui\"\nurl=\"s3cr3t\"\n":                                   "kind agui, has no url that begins with http:// or https://",
-		"[[agent]]\nname=\"a\"\nkind=\"agui\"\nurl=\"http://h\"\nmodel=\"s3cr3t\"\n":               "model is not a setting of an agent of kind agui",
-		"[[agent]]\nname=\"a\"\nkind=\"llm\"\nbudget={}\n":                                         "has no limit above 0",
-		"[[agent]]\nname=\"a\"\nkind=\"llm\"\nbudget={usd=nan}\n":                                  "has no limit above 0",
-		"[[agent]]\nname=\"a\"\nkind=\"llm\"\nbudget={turns=-1,tokens=1}\n":                        "has no limit above 0",
-		"[[agent]]\nname=\"a\"\nkind=\"script\"\nbudget={turns=1}\n":                               "budget is not a setting of an agent of kind script",
-		"[[agent]]\nname=\"a\"\nkind=\"llm\"\nstarts=[\"b\"]\n":                                    `x.toml:1: a may start the agent "b"`,
-		"[[agent]]\nname=\"a\"\nkind=\"llm\"\nrun_timeout=\"s3cr3t\"\n":                            "x.toml:4",
-		"[[agent]]\nname=\"a\"\nkind=\"llm\"\n[[agent.mcp]]\nname=\"m\"\n":                         "either a command or a url",
-		"[[agent]]\nname=\"a\"\nkind=\"workflow\"\n":                                               "needs either a file or a workflow",
-		"[[agent]]\nname=\"a\"\nkind=\"workflow\"\nfile=\"s3cr3t\"\nworkflow=\"w\"\n":              "needs either a file or a workflow",
-		"[[agent]]\nname=\"a\"\nkind=\"workflow\"\nfile=\"f\"\nmodel=\"s3cr3t\"\n":                 "model is not a setting of an agent of kind workflow",
-		"[[agent]]\nname=\"a\"\nkind=\"script\"\nfile=\"s3cr3t\"\n":                                "file is not a setting of an agent of kind script",
-		"[[agent]]\nname=\"a\"\nkind=\"workflow\"\nfile=\"f\"\nvariables={task=\"s3cr3t\"}\n":      "gets the text of the task",
-		"[[agent]]\nname=\"a\"\nkind=\"workflow\"\nfile=\"f\"\nagents={T=\"a\"}\n":                 "would go to the agent itself",
-		"[[agent]]\nname=\"a\"\nkind=\"workflow\"\nfile=\"f\"\nstarts=[\"a\"]\nagents={T=\"b\"}\n": "which starts does not name",
-		"[[agent]]\nname = \"a\"\npreset = \"ollama\"\nmodels = [\"m\"]\n":                         "but no model",
-		"[[agent]]\nname = \"a\"\npreset = \"ollama\"\nfolders = [\"\"]\n":                         "1 to 512 bytes",
-		"[[agent]]\nname = \"a\"\nkind = \"script\"\nfolders = [\"x\"]\n":                          "folders is not a setting",
+		"[[agent]]\nname=\"a\"\nkind=\"script\"\n[[agent]]\nname=\"a\"\nkind=\"script\"\n":                     "x.toml:4: two agents have the name",
+		"[[agent]]\nname=\"a\"\nkind=\"script\"\nurl=\"http://s3cr3t@h\"\n":                                    "url is not a setting of an agent of kind script",
+		"[[agent]]\nname=\"a\"\nkind=\"llm\"\npermissions={x=\"s3cr3t\"}\n":                                    "is unknown",
+		"[[agent]]\nname=\"a\"\nkind=\"llm\"\nenv=[\"K=s3cr3t\"]\n":                                            "names of variables only",
+		"[[agent]]\nname=\"a\"\nkind=\"acp\"\ncommand=\"c\"\nenv=[\"TAPEDECK_URL\"]\n":                         "no agent gets those",
+		"[[agent]]\nname=\"a\"\nkind=\"acp\"\ncommand=\"c\"\nenv=[\"=s3cr3t\"]\n":                              "without a name",
+		"[[agent]]\nname=\"a\"\nkind=\"a2a\"\n":                                                                "has no url that begins with http:// or https://",
+		"[[agent]]\nname=\"a\"\nkind=\"a2a\"\nurl=\"s3cr3t\"\n":                                                "has no url that begins with http:// or https://",
+		"[[agent]]\nname=\"a\"\nkind=\"a2a\"\nurl=\"http://h\"\ncwd=\"s3cr3t\"\n":                              "cwd is not a setting of an agent of kind a2a",
+		"[[agent]]\nname=\"a\"\nkind=\"agui\"\nurl=\"s3cr3t\"\n":                                               "kind agui, has no url that begins with http:// or https://",
+		"[[agent]]\nname=\"a\"\nkind=\"agui\"\nurl=\"http://h\"\nmodel=\"s3cr3t\"\n":                           "model is not a setting of an agent of kind agui",
+		"[[agent]]\nname=\"a\"\nkind=\"llm\"\nbudget={}\n":                                                     "has no limit above 0",
+		"[[agent]]\nname=\"a\"\nkind=\"llm\"\nbudget={usd=nan}\n":                                              "has no limit above 0",
+		"[[agent]]\nname=\"a\"\nkind=\"llm\"\nbudget={turns=-1,tokens=1}\n":                                    "has no limit above 0",
+		"[[agent]]\nname=\"a\"\nkind=\"script\"\nbudget={turns=1}\n":                                           "budget is not a setting of an agent of kind script",
+		"[[agent]]\nname=\"a\"\nkind=\"llm\"\nstarts=[\"b\"]\n":                                                `x.toml:1: a may start the agent "b"`,
+		"[[agent]]\nname=\"a\"\nkind=\"llm\"\nsandbox=\"s3cr3t\"\n":                                            "has an unknown sandbox",
+		"[[agent]]\nname=\"a\"\nkind=\"llm\"\nconfine={network=true}\n":                                        "it would run unconfined",
+		"[[agent]]\nname=\"a\"\nkind=\"script\"\nsandbox=\"bubblewrap\"\n":                                     "sandbox is not a setting of an agent of kind script",
+		"[[agent]]\nname=\"a\"\nkind=\"llm\"\nsandbox=\"bubblewrap\"\nconfine={net=true}\n":                    `there is no setting "agent.confine.net"`,
+		"[[agent]]\nname=\"a\"\nkind=\"llm\"\nsandbox=\"bubblewrap\"\nconfine={memory=\"4\u00a0elephants\"}\n": "is no size",
+		"[[agent]]\nname=\"a\"\nkind=\"llm\"\nsandbox=\"bubblewrap\"\nconfine={time=\"-1s\"}\n":                "a limit below 0",
+		"[[agent]]\nname=\"a\"\nkind=\"llm\"\nsandbox=\"bubblewrap\"\nconfine={readable=[\"/\"]}\n":            "would show everything",
+		"[[agent]]\nname=\"a\"\nkind=\"llm\"\nsandbox=\"bubblewrap\"\nconfine={env=[\"K=s3cr3t\"]}\n":          "takes names of variables",
+		"[[agent]]\nname=\"a\"\nkind=\"acp\"\ncommand=\"c\"\ncwd=\"\"\nsandbox=\"bubblewrap\"\n":               "has a sandbox, but no folder",
+		"[[agent]]\nname=\"a\"\nkind=\"llm\"\nrun_timeout=\"s3cr3t\"\n":                                        "x.toml:4",
+		"[[agent]]\nname=\"a\"\nkind=\"llm\"\n[[agent.mcp]]\nname=\"m\"\n":                                     "either a command or a url",
+		"[[agent]]\nname=\"a\"\nkind=\"workflow\"\n":                                                           "needs either a file or a workflow",
+		"[[agent]]\nname=\"a\"\nkind=\"workflow\"\nfile=\"s3cr3t\"\nworkflow=\"w\"\n":                          "needs either a file or a workflow",
+		"[[agent]]\nname=\"a\"\nkind=\"workflow\"\nfile=\"f\"\nmodel=\"s3cr3t\"\n":                             "model is not a setting of an agent of kind workflow",
+		"[[agent]]\nname=\"a\"\nkind=\"script\"\nfile=\"s3cr3t\"\n":                                            "file is not a setting of an agent of kind script",
+		"[[agent]]\nname=\"a\"\nkind=\"workflow\"\nfile=\"f\"\nvariables={task=\"s3cr3t\"}\n":                  "gets the text of the task",
+		"[[agent]]\nname=\"a\"\nkind=\"workflow\"\nfile=\"f\"\nagents={T=\"a\"}\n":                             "would go to the agent itself",
+		"[[agent]]\nname=\"a\"\nkind=\"workflow\"\nfile=\"f\"\nstarts=[\"a\"]\nagents={T=\"b\"}\n":             "which starts does not name",
+		"[[agent]]\nname = \"a\"\npreset = \"ollama\"\nmodels = [\"m\"]\n":                                     "but no model",
+		"[[agent]]\nname = \"a\"\npreset = \"ollama\"\nfolders = [\"\"]\n":                                     "1 to 512 bytes",
+		"[[agent]]\nname = \"a\"\nkind = \"script\"\nfolders = [\"x\"]\n":                                      "folders is not a setting",
 	} {
 		_, err := parse("x.toml", []byte(text))
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error()+hintOf(err), secret) {
@@ -167,7 +176,7 @@ func TestUnready(t *testing.T) {
 
 func build(t *testing.T, a agent) []deck.Agent {
 	t.Helper()
-	out, err := a.build(someFolder, "")
+	out, err := a.build(someFolder, "", &Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

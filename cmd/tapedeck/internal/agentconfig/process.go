@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/sandbox"
 	"github.com/tapedeck/tapedeck/runner/process"
 )
 
@@ -17,12 +18,12 @@ func processPreset(name string) (process.Preset, bool) {
 	return process.Presets[i], true
 }
 
-func (a *agent) process() (tapedeck.Runner, error) {
+func (a *agent) process(confined *sandbox.Policy) (tapedeck.Runner, error) {
 	env := environment{}
 	p, _ := processPreset(a.Preset)
 	o := process.Options{
 		Name: a.Name, Dialect: a.Dialect, Mapping: a.Mapping, Env: env.of(a.Env), Install: p.Install,
-		Command: p.Command, Resume: p.Resume,
+		Command: p.Command, Resume: p.Resume, Sandbox: confined,
 	}
 	switch {
 	case a.Preset != "":

@@ -18,7 +18,8 @@ type QuestionLine struct {
 	Text  string
 }
 
-// QuestionLines returns the whole question: the message, the action and the options.
+// QuestionLines returns the whole question: the message, the action, what its form shows,
+// and the options.
 func QuestionLines(q *tapedeck.Question) (lines []QuestionLine) {
 	add := func(s terminal.Style, indent, text string) {
 		for line := range strings.Lines(terminal.Visible(text)) {
@@ -33,10 +34,36 @@ func QuestionLines(q *tapedeck.Question) (lines []QuestionLine) {
 	if action != nil {
 		lines = append(lines, ActionLines(message, action)...)
 	}
+	for i := range q.Form {
+		if f := &q.Form[i]; f.ReadOnly {
+			add(terminal.Dim, "", shownField(f))
+		}
+	}
+	if len(q.Options) == 1 && action == nil && len(q.Form) > 0 {
+		return lines // filling in the form is the only answer
+	}
 	for i, o := range q.Options {
 		lines = append(lines, QuestionLine{"", fmt.Sprintf("%d %s", i+1, OptionText(&o))})
 	}
 	return lines
+}
+
+// shownField returns the label and the value of a field that nobody fills in. A text is
+// shown as it is, any other value as JSON.
+func shownField(f *tapedeck.FormField) string {
+	label, value := f.Label, string(f.Default)
+	if label == "" {
+		label = f.ID
+	}
+	var text string
+	if json.Unmarshal(f.Default, &text) == nil {
+		value = text
+	}
+	value = strings.TrimRight(value, "\n")
+	if strings.Contains(value, "\n") {
+		value = "\n  " + strings.ReplaceAll(value, "\n", "\n  ")
+	}
+	return terminal.VisibleLine(label) + ": " + value
 }
 
 // effects has the effect of an option by its kind. The name of an option may be

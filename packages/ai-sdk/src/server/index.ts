@@ -3,11 +3,11 @@ import { type ClientOptions, createClient } from "@tapedeck/client";
 import type { UIMessage } from "ai";
 import { messagesOf, pathOf } from "../transport.ts";
 import { type Authorize, type Routes, routesOf } from "./routes.ts";
-import { Run, type RunContext } from "./run.ts";
+import { type ChatRequest, Run, type RunContext } from "./run.ts";
 
 export { TapedeckError } from "@tapedeck/client";
 export { type Authorize, type Routes, refusal } from "./routes.ts";
-export type { Run, RunSource, StreamResult } from "./run.ts";
+export type { ChatRequest, RespondOptions, Run, RunSource, StreamResult } from "./run.ts";
 
 export interface TapedeckOptions extends ClientOptions {
   /** The name of the agent in the log; `web` without it. */
@@ -22,15 +22,11 @@ export interface TapedeckOptions extends ClientOptions {
   aliveMs?: number;
 }
 
-/** The members of a request of `useChat` that matter here. */
-export interface ChatRequest<M extends UIMessage = UIMessage> {
-  messages: M[];
-  /** Of the request; without it another answer to the same message is not asked for. */
-  trigger?: "submit-message" | "regenerate-message";
-}
-
 export interface Tapedeck {
-  /** Stores the new messages of a chat and begins a run of the agent in it. It fails if the chat is busy. */
+  /**
+   * Stores the new messages of a chat and begins a run of the agent in it: both, or nothing. It
+   * waits for a server that is away, see `giveUpMs`, and fails if the chat is busy.
+   */
   run(id: string, request: ChatRequest): Promise<Run>;
   /** The messages of a chat, without that of the open run. A chat that has not begun has none. */
   messages<M extends UIMessage = UIMessage>(id: string): Promise<M[]>;
@@ -49,14 +45,7 @@ export function createTapedeck(o: TapedeckOptions): Tapedeck {
   const base = "/aisdk/default";
   const headers = { Accept: "application/json", "Tapedeck-AI-SDK-Version": String(version) };
   return {
-    async run(id, { messages, trigger }) {
-      await client.request(`/aisdk/${encodeURIComponent(agent)}${pathOf(id)}/messages`, {
-        method: "POST",
-        headers: { ...headers, "Content-Type": "application/json" },
-        body: JSON.stringify({ id, messages, trigger }),
-      });
-      return Run.begin(context, client.session(id), messages);
-    },
+    run: (id, request) => Run.begin(context, id, request),
     async messages<M extends UIMessage>(id: string) {
       return messagesOf<M>(await client.request(`${base}${pathOf(id)}/messages`, { headers }));
     },

@@ -10,7 +10,7 @@ interface Call {
 }
 
 /**
- * Turns the chunks of one message into the events of one run. The server does the same with the
+ * Turns the chunks of one stream into the events of one run, which has begun. The server does the same with the
  * streams that are sent to `/events`: the tests compare both.
  */
 export class Recorder {
@@ -27,18 +27,6 @@ export class Recorder {
 
   constructor(run: string, actor: string) {
     [this.run, this.actor] = [run, actor];
-  }
-
-  /** The event that begins the run. */
-  begin(agent: string): NewEvent {
-    this.put("RUN_STARTED", { threadId: "main", runId: this.run, metadata: { tapedeck: { agent } } });
-    return this.take()[0]!;
-  }
-
-  /** An event that says that the agent is alive. */
-  alive(): NewEvent {
-    this.put("CUSTOM", { name: "tapedeck.alive", value: null });
-    return this.take()[0]!;
   }
 
   /** The events of a chunk. A chunk of a later version has none. */
@@ -130,7 +118,8 @@ export class Recorder {
       this.interrupts.push({ id: c.approvalId, reason: "tool_call", toolCallId: id });
     } else if (c.type === "tool-output-available" && !c.preliminary) this.answer(id, asText(c.output), "");
     else if (c.type === "tool-output-error") this.answer(id, text(c.errorText), text(c.errorText) || "the tool failed");
-    else if (c.type === "tool-output-denied") this.answer(id, "", "the user denied the call");
+    else if (c.type === "tool-output-denied")
+      this.answer(id, "", "the user denied the call", { metadata: { tapedeck: { denied: true } } });
   }
 
   private input(id: string, c: Chunk): void {
@@ -170,7 +159,7 @@ export class Recorder {
     this.put("TOOL_CALL_END", { toolCallId: id });
   }
 
-  private answer(id: string, content: string, failure: string): void {
+  private answer(id: string, content: string, failure: string, more: object = {}): void {
     let call = this.calls.get(id);
     if (!call) {
       call = { begun: true, whole: true, answered: false }; // it answers a call of an earlier run
@@ -180,7 +169,7 @@ export class Recorder {
     if (call.answered) return;
     call.answered = true;
     const error = failure ? { error: failure.toWellFormed() } : {};
-    this.put("TOOL_CALL_RESULT", { messageId: this.newId(), toolCallId: id, content, role: "tool", ...error });
+    this.put("TOOL_CALL_RESULT", { messageId: this.newId(), toolCallId: id, content, role: "tool", ...error, ...more });
   }
 
   /** A part by itself. Transient data is for those who watch, so no view of the log has it. */
@@ -225,8 +214,15 @@ export class Recorder {
 /** The chunks that are parts by themselves, besides those of an application. */
 const wholes = new Set(["source-url", "source-document", "file", "reasoning-file"]);
 
-function wrong(message: string): TapedeckError {
-  return new TapedeckError("invalid", message);
+/** A mistake in the chunks. Its text has nothing of the agent but ids and names. */
+export class Wrong extends TapedeckError {
+  constructor(message: string) {
+    super("invalid", message);
+  }
+}
+
+function wrong(message: string): Wrong {
+  return new Wrong(message);
 }
 
 function text(value: unknown): string {

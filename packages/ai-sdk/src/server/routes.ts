@@ -15,7 +15,7 @@ export interface Routes {
 const chatPath = /\/([^/]+)\/(stream|messages|stop)$/;
 const eventsPath = /\/api\/v1\/sessions\/([^/]+)\/stream$/;
 /** What a page may ask of the stream of events: not who is in the session. */
-const asked = ["fromOffset", "lastEventId", "until", "thread", "type", "message", "from"];
+const asked = ["fromOffset", "lastEventId", "until", "thread", "type", "message", "from", "attempts"];
 
 /** The requests of a chat besides those that send messages, as routes of a program that holds the token. */
 export function routesOf(client: Client, authorize: Authorize): Routes {
@@ -38,13 +38,21 @@ export function routesOf(client: Client, authorize: Authorize): Routes {
 function targetOf(method: string, path: string): { chat: string; path: string } | undefined {
   const events = method === "GET" ? eventsPath.exec(path) : null;
   if (events) {
-    const chat = decodeURIComponent(events[1]!);
+    const chat = decoded(events[1]!);
     return { chat, path: `/api/v1/sessions${pathOf(chat)}/stream` };
   }
   const [, id, what] = chatPath.exec(path) ?? [];
   if (id === undefined || (what === "stop") !== (method === "POST")) return undefined;
-  const chat = decodeURIComponent(id);
+  const chat = decoded(id);
   return { chat, path: `/aisdk/default${pathOf(chat)}/${what}` };
+}
+
+function decoded(id: string): string {
+  try {
+    return decodeURIComponent(id);
+  } catch (cause) {
+    throw new TapedeckError("invalid", "the id of the chat in the address is not valid", { status: 400, cause });
+  }
 }
 
 function forwarded(request: Request) {
@@ -57,7 +65,7 @@ function forwarded(request: Request) {
 /** An answer of the server as an answer of this program. Its other headers are not for a page. */
 function pass(answer: Response): Response {
   const headers = new Headers({ "Cache-Control": "no-store" });
-  for (const name of ["Content-Type", "Tapedeck-Api"]) {
+  for (const name of ["Content-Type", "Tapedeck-Api", "Tapedeck-Begun"]) {
     const value = answer.headers.get(name);
     if (value !== null) headers.set(name, value);
   }

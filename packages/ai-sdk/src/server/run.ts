@@ -1,9 +1,9 @@
-import { type Client, type Session, TapedeckError } from "@tapedeck/client";
+import { type Client, TapedeckError } from "@tapedeck/client";
+import { Recording } from "@tapedeck/client/record";
 import type { UIMessage, UIMessageChunk } from "ai";
 import type { Chunk } from "../chunks.ts";
 import { pathOf } from "../transport.ts";
-import { Outbox } from "./outbox.ts";
-import { Recorder } from "./recorder.ts";
+import { Recorder, Wrong } from "./recorder.ts";
 
 /** What `streamText` returns, in all versions of the AI SDK. */
 export interface StreamResult {
@@ -22,85 +22,74 @@ export interface RunContext {
   aliveMs: number;
 }
 
+/** The members of a request of `useChat` that matter here. */
+export interface ChatRequest<M extends UIMessage = UIMessage> {
+  messages: M[];
+  /** Of the request; without it another answer to the same message is not asked for. */
+  trigger?: "submit-message" | "regenerate-message";
+}
+
+/** The options of `toUIMessageStream` of `streamText`, of any version. */
+export interface RespondOptions {
+  /** The text of an error, for the log and the pages. */
+  onError?: (error: unknown) => string;
+  [option: string]: unknown;
+}
+
+/** Where in the chat a run has begun. */
+interface Begun {
+  message: string;
+  /** The offset at which the run begins, and so its part of the message. */
+  from: number;
+}
+
 /** A run of an agent of this program. It is open from its making until its stream has ended. */
 export class Run {
-  /** The id of the message of the agent. */
+  /** The id of the run. It is that of the message of the agent, unless the run continues one. */
   readonly id: string;
   /** Aborts when somebody stops the run, on any screen. Give it to `streamText`. */
   readonly signal: AbortSignal;
   private readonly c: RunContext;
-  private readonly session: Session;
   private readonly messages: UIMessage[];
   private readonly recorder: Recorder;
-  private readonly outbox: Outbox;
-  private readonly stop = new AbortController();
-  private readonly over = new AbortController(); // nobody listens for a stop any more
-  private readonly gaveUp = new AbortController();
-  private ending = false;
-  private lastPut = 0;
+  private readonly recording: Recording;
+  private readonly place: Begun;
 
-  private constructor(c: RunContext, session: Session, messages: UIMessage[]) {
-    [this.c, this.session, this.messages] = [c, session, messages];
-    this.id = `inv_${crypto.randomUUID()}`;
-    this.signal = this.stop.signal;
-    this.recorder = new Recorder(this.id, `agent:${c.agent}`);
-    this.outbox = new Outbox(this.producer());
+  private constructor(c: RunContext, messages: UIMessage[], recorder: Recorder, recording: Recording, place: Begun) {
+    [this.c, this.messages, this.recorder, this.recording, this.place] = [c, messages, recorder, recording, place];
+    this.id = recording.invocation;
+    this.signal = recording.signal;
   }
 
-  /** Begins a run in the log. It fails if the chat is busy. */
-  static async begin(c: RunContext, session: Session, messages: UIMessage[]): Promise<Run> {
-    const run = new Run(c, session, messages);
-    await run.outbox.put([run.recorder.begin(c.agent)]);
-    await run.outbox.flush();
-    void run.listen();
-    return run;
-  }
-
-  /** A writer that waits for a server that is away, but not without end. */
-  private producer() {
-    let since = 0;
-    return this.session.producer(this.id, {
-      signal: this.gaveUp.signal,
-      onRetry: (attempt, error) => {
-        if (attempt === 1) since = Date.now();
-        if (Date.now() - since > this.c.giveUpMs) this.gaveUp.abort(error);
-      },
-    });
-  }
-
-  /** Hears who ends the run. */
-  private async listen(): Promise<void> {
-    const signal = this.over.signal;
-    try {
-      const type = ["RUN_FINISHED", "RUN_ERROR"];
-      for await (const e of this.session.follow({ invocation: this.id, until: "terminal", type, signal })) {
-        if (e.invocation === this.id && type.includes(e.type)) this.ended();
-      }
-    } catch {
-      // An append meets the same error. Without one, a stop is heard by the next append.
-    }
-  }
-
-  /** The run has ended in the log: by itself, or because somebody stopped it. */
-  private ended(): void {
-    if (!this.ending) this.stop.abort(new DOMException("the run was stopped", "AbortError"));
+  /** Stores the new messages of a chat and begins a run in the log: both or nothing. It fails if the chat is busy. */
+  static async begin(c: RunContext, chat: string, request: ChatRequest): Promise<Run> {
+    const id = `inv_${crypto.randomUUID()}`;
+    const actor = `agent:${c.agent}`;
+    const { messages, trigger } = request;
+    const path = `/aisdk/${encodeURIComponent(c.agent)}${pathOf(chat)}/messages`;
+    const headers = { Accept: "application/json", "Content-Type": "application/json" };
+    const body = JSON.stringify({ id: chat, messages, trigger, run: id });
+    const { giveUpMs, aliveMs } = c;
+    const answer = await patiently(giveUpMs, () => c.client.request(path, { method: "POST", headers, body }));
+    const place = (await answer.json()) as Begun;
+    const recording = Recording.of(c.client.session(chat), id, place.from, { actor, giveUpMs, aliveMs });
+    return new Run(c, messages, new Recorder(id, actor), recording, place);
   }
 
   /**
    * Records what the agent says while it says it, and answers with the stream of the log: the
    * page that asked gets the same as every other one, and nothing that is not durable. If the page
-   * disconnects, the agent continues. `options` are those of `toUIMessageStream`.
+   * disconnects, the agent continues. `options` are those of `toUIMessageStream`. Its `onError`
+   * makes the text of an error that everybody may read, also of a source that fails by itself;
+   * without it that is "An error occurred.", and the error goes to the console.
    */
-  async respond(source: RunSource, options: object = {}): Promise<Response> {
-    const recorded = this.record(
-      chunksOf(source, {
-        originalMessages: this.messages,
-        generateMessageId: () => this.id,
-        ...options,
-      }),
-    );
+  async respond(source: RunSource, options: RespondOptions = {}): Promise<Response> {
+    const { message, from } = this.place;
+    const more = { originalMessages: this.messages, generateMessageId: () => message };
+    const recorded = this.record(chunksOf(source, { ...more, ...options }), options.onError ?? masked);
     this.c.waitUntil?.(recorded);
-    const path = `/aisdk/default${pathOf(this.session.id)}/stream?message=${this.id}`;
+    const query = new URLSearchParams({ message, ...(message === this.id ? {} : { from: String(from) }) });
+    const path = `/aisdk/default${pathOf(this.recording.session.id)}/stream?${query}`;
     const headers = { Accept: "text/event-stream", "Tapedeck-AI-SDK-Version": String(this.c.version) };
     const { body } = await this.c.client.request(path, { headers });
     return new Response(body, { headers: streamHeaders });
@@ -108,49 +97,57 @@ export class Run {
 
   /** Ends the run with an error, for an agent that has no stream. */
   async fail(message: string): Promise<void> {
-    this.ending = true;
-    this.over.abort();
-    await this.outbox.put(this.recorder.fail(message));
-    await this.outbox.flush();
+    await this.recording.end(this.recorder.fail(message), "failed");
   }
 
-  private async record(chunks: AsyncIterable<Chunk>): Promise<void> {
-    const alive = setInterval(() => void this.keepAlive(), this.c.aliveMs);
+  private async record(chunks: AsyncIterable<Chunk>, textOf: (error: unknown) => string): Promise<void> {
+    const { recorder, recording } = this;
     try {
       for await (const chunk of until(this.signal, chunks)) {
-        const events = this.recorder.add(chunk);
-        this.ending ||= this.recorder.ended; // before the event, because the follower hears it, too
-        await this.put(events);
+        const events = recorder.add(chunk);
+        if (!recorder.ended) await recording.put(events);
+        else if (recording.status === "running") await recording.end(events, "complete");
       }
-      if (!this.signal.aborted && !this.recorder.ended)
+      if (!this.signal.aborted && !recorder.ended)
         await this.broken("the stream of the agent ended before its message did");
-      await this.outbox.flush();
     } catch (error) {
+      if (recording.status === "interrupted") await recording.abandon(recorder.fail(refused(error))); // an event was refused
       if (this.signal.aborted) return;
-      this.stop.abort(error);
-      await this.broken(error instanceof Error ? error.message : String(error)).catch(() => undefined);
-    } finally {
-      clearInterval(alive);
-      this.over.abort();
+      const why = error instanceof Wrong ? error.message : textOf(error);
+      recording.abort(error);
+      await this.broken(why).catch(() => undefined);
     }
   }
 
-  private async put(events: Parameters<Outbox["put"]>[0]): Promise<void> {
-    if (events.length === 0) return;
-    this.lastPut = Date.now();
-    await this.outbox.put(events);
-  }
-
   private async broken(message: string): Promise<void> {
-    this.ending = true;
-    await this.outbox.put(this.recorder.fail(message, "lease_expired")); // as the server ends a stream that breaks off
-    await this.outbox.flush();
+    await this.recording.end(this.recorder.fail(message, "lease_expired"), "interrupted"); // as the server ends a stream that breaks off
   }
+}
 
-  /** An agent that is silent for long must say that it is alive, or the server ends its run. */
-  private async keepAlive(): Promise<void> {
-    if (this.recorder.ended || this.signal.aborted || Date.now() - this.lastPut < this.c.aliveMs) return;
-    await this.put([this.recorder.alive()]).catch(() => undefined); // the next chunk meets the same error
+/** As in `streamText`: an error may have secrets, such as the key of a model. */
+function masked(error: unknown): string {
+  console.error(error);
+  return "An error occurred.";
+}
+
+/** Why the server has refused an event. */
+function refused(error: unknown): string {
+  return error instanceof TapedeckError ? error.message : "an event could not be recorded";
+}
+
+const [firstWaitMs, longestWaitMs] = [250, 5_000];
+
+/** What `ask` answers. While the server is away it asks again, until `giveUpMs` have passed: the same request twice is harmless. */
+async function patiently<T>(giveUpMs: number, ask: () => Promise<T>): Promise<T> {
+  const since = Date.now();
+  for (let waitMs = firstWaitMs; ; waitMs = Math.min(2 * waitMs, longestWaitMs)) {
+    try {
+      return await ask();
+    } catch (error) {
+      const passes = error instanceof TapedeckError && error.retryable;
+      if (!passes || Date.now() + waitMs - since > giveUpMs) throw error;
+      await new Promise((later) => setTimeout(later, Math.min(error.retryAfterMs ?? waitMs, longestWaitMs)));
+    }
   }
 }
 
@@ -166,9 +163,7 @@ async function* chunksOf(source: RunSource, options: object): AsyncGenerator<Chu
   const stream = "toUIMessageStream" in source ? source.toUIMessageStream(options) : source;
   for await (const chunk of asIterable(stream as ReadableStream<Chunk> | AsyncIterable<Chunk>)) {
     if (typeof chunk !== "object" || chunk === null || typeof chunk.type !== "string")
-      throw new TapedeckError("invalid", "the stream of the agent has something that is no chunk", {
-        hint: "give what streamText returns, or a stream of UIMessageChunk",
-      });
+      throw new Wrong("the stream of the agent has something that is no chunk; give what streamText returns");
     yield chunk;
   }
 }

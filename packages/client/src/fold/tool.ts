@@ -94,6 +94,7 @@ export function answer(t: ThreadFold, e: Event, id: string, a: Answer): void {
   if (a.messageId) result.message_id = a.messageId;
   const why = failure(a);
   if (why) result.error = why;
+  if (readMeta(a.metadata).bool("denied")) result.denied = true;
   const status: Status = why === undefined ? "complete" : "failed";
   if (k.result) {
     result.offset = k.result.offset; // a restated result keeps its first offset

@@ -80,5 +80,6 @@ export interface WorkflowWait {
   signal?: string;
   permission?: string;
   agent?: string;
+  within?: boolean; // the element is an event sub-process in what waits
   offset: number;
 }

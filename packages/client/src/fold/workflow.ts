@@ -1,5 +1,5 @@
 import { read } from "./read.ts";
-import { mainThread } from "./timeline.ts";
+import { jumpOf, mainThread, reverts } from "./timeline.ts";
 import type { Event } from "./types.ts";
 import { given, maxEnded, type Open, WorkflowState } from "./workflow-state.ts";
 import type { Status, WorkflowActivation, WorkflowView, WorkflowWait } from "./workflow-types.ts";
@@ -33,6 +33,11 @@ export class WorkflowFold extends WorkflowState {
   }
 
   apply(e: Event): void {
+    if (leaves.has(e.type)) {
+      const jump = jumpOf(e);
+      if (this.head?.status === "running" && (!jump || reverts(jump, this.thread))) this.head.status = "interrupted";
+      return;
+    }
     const fold = folds[e.type];
     if (!fold) return;
     const thread = e.thread || mainThread;
@@ -142,10 +147,11 @@ export class WorkflowFold extends WorkflowState {
     const r = read(e);
     const [element, id, what] = ["element", "activation", "for"].map((m) => r.str(m));
     const texts = Object.fromEntries(waitTexts.map((m) => [m, r.str(m)]));
-    const repeats = r.int("repeats");
+    const [repeats, within] = [r.int("repeats"), r.bool("within")];
     const a = this.open.get(id ?? "");
     if (!r.ok || element === undefined || !what || (id && !a)) return;
     const wait: WorkflowWait = { element, for: what, offset: e.offset, ...given(texts) };
+    if (within) wait.within = true;
     if (repeats) wait.repeats = repeats;
     const at = a ?? w;
     at.waits = [...(at.waits ?? []).filter((old) => old.element !== element), wait];
@@ -173,7 +179,10 @@ export class WorkflowFold extends WorkflowState {
     }
     let scope = id;
     if (within) {
-      if (interrupts) this.empty(scope, e);
+      if (interrupts) {
+        this.empty(scope, e);
+        dropWaits(a ?? w, (wait) => wait.within === true); // no other event sub-process begins after it
+      }
     } else if (a) {
       scope = a.scope ?? "";
       if (interrupts)
@@ -258,6 +267,9 @@ export class WorkflowFold extends WorkflowState {
   }
 }
 
+/** After these an open run does not continue: that of a parent in its fork, and that before a jump. */
+const leaves = new Set(["session.forked", "session.rewound", "session.cleared", "session.overwritten"]);
+
 const gateway = "eventBasedGateway";
 const waitTexts = ["due", "message", "correlation", "signal", "permission", "agent"];
 
@@ -276,6 +288,12 @@ const folds: Record<string, Fold | undefined> = {
   RUN_FINISHED: WorkflowFold.prototype.runEnded,
   RUN_ERROR: WorkflowFold.prototype.runEnded,
 };
+
+function dropWaits(at: { waits?: WorkflowWait[] }, drop: (wait: WorkflowWait) => boolean): void {
+  const left = (at.waits ?? []).filter((wait) => !drop(wait));
+  if (left.length > 0) at.waits = left;
+  else delete at.waits;
+}
 
 /** Ends a wait, or makes its timer due again. */
 function endWait(at: { waits?: WorkflowWait[] }, element: string, due: string, repeats: number): void {

@@ -2,7 +2,8 @@ import type { EventsPage } from "../api.ts";
 import { Clock } from "../fold/clock.ts";
 import type { Event, Marker, ReplayIndex, SessionEntry, Stretch } from "../fold/types.ts";
 import type { PlayerSource, Session } from "../session.ts";
-import { Deck, type DeckOptions } from "./deck.ts";
+import { Deck } from "./deck.ts";
+import type { DeckOptions } from "./state.ts";
 
 /** The player of a session or a recording: a playhead, and the conversation as of it. */
 export type Player = Deck;
@@ -23,12 +24,15 @@ export interface PlayerOptions extends Pick<DeckOptions, "now" | "frame"> {
 /** The player of a session of a server, or of a recording. Nothing is loaded before `open`. */
 export function createPlayer(of: Session | Recording, o: PlayerOptions = {}): Player {
   const source = "events" in of && Array.isArray(of.events) ? recorded(of as Recording) : (of as Session).source;
-  const finished = "recording" in source;
-  return new Deck(source.id, o.at, { api: source.api, follow: source.follow, now: o.now, frame: o.frame, finished });
+  const { id, api, follow } = source;
+  return new Deck(id, o.at, { api, follow, now: o.now, frame: o.frame, finished: "finished" in source });
 }
 
-/** Reads from memory. The export of a part, or of the active events only, has gaps: its offsets begin at 0 again. */
-function recorded(r: Recording): PlayerSource & { recording: true } {
+/**
+ * What a player reads of a session in memory. The export of a part, or of the active events only,
+ * has gaps: its offsets begin at 0 again.
+ */
+export function recorded(r: Recording): PlayerSource & { finished: true } {
   const events = r.events.map((e, offset) => (e.offset === offset ? e : { ...e, offset }));
   const id = r.session?.id ?? "recording";
   const times = { created_at: events[0]?.timestamp ?? "", updated_at: events.at(-1)?.timestamp ?? "" };
@@ -38,7 +42,7 @@ function recorded(r: Recording): PlayerSource & { recording: true } {
     return { events: some, next: from + some.length, head: events.length, closed: true };
   };
   return {
-    recording: true,
+    finished: true,
     id,
     follow: () => ({ start: () => {}, stop: () => {}, reconnect: () => {} }),
     api: {

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { Deck } from "./deck.ts";
 import { folded, rewound, texts, time, turns, World } from "./fake.ts";
+import { spanSpeed } from "./state.ts";
 
 /** A long timeout for tests with many events, for slow machines. */
 const slow = 60_000;
@@ -152,6 +153,35 @@ test("it stops at the end, and plays again from the beginning", async () => {
   world.draw();
   await world.pass(50);
   expect(deck.get()).toMatchObject({ at: 1, playing: true });
+});
+
+test("a part is played alone: it stops after its last event, and a short one is slow", async () => {
+  const world = new World(turns(3));
+  const deck = await opened(world);
+  deck.playSpan(10, 19); // 0.8 s
+  world.draw();
+  expect(deck.get()).toMatchObject({ at: 10, playing: true, live: false, span: { to: 19, speed: 0.2 } });
+  await world.pass(2000);
+  expect(deck.get().at).toBeGreaterThan(10);
+  expect(deck.get()).toMatchObject({ playing: true });
+  expect(deck.get().at).toBeLessThan(19);
+  await world.pass(4000);
+  expect(deck.get()).toMatchObject({ at: 19, playing: false, live: false, span: undefined, speed: 1 });
+  deck.toggle(); // from there on it plays as always
+  world.draw();
+  await world.pass(2000);
+  expect(deck.get()).toMatchObject({ at: 28, playing: false });
+  deck.playSpan(2, 4);
+  deck.seek(6); // a seek leaves the part and shows the whole session
+  world.draw();
+  expect(deck.get()).toMatchObject({ span: undefined, playing: true });
+});
+
+test("a part is played at least three seconds, and not faster than wanted", () => {
+  expect([400, 3000, 61, 319, 60_000].map((ms) => spanSpeed(ms, 1))).toEqual([0.1, 1, 0.02, 0.1, 1]);
+  expect(spanSpeed(10_000, 16)).toBe(2);
+  expect(spanSpeed(60_000, 0.5)).toBe(0.5);
+  expect(spanSpeed(0, 1)).toBe(0.01);
 });
 
 test("a rewind is played back as it happened", async () => {

@@ -1,34 +1,15 @@
-import type { Api as Http } from "../api.ts";
 import type { Conversation } from "../fold/conversation.ts";
 import { jumpOf } from "../fold/timeline.ts";
-import type { Axis, Event, Marker, ReplayIndex, SessionEntry, Snapshot } from "../fold/types.ts";
-import type { Connection, Follower, Listener } from "../follow.ts";
+import type { Event, Marker, ReplayIndex } from "../fold/types.ts";
+import type { Connection, Follower } from "../follow.ts";
 import type { PresenceEvent } from "../people.ts";
 import { hasOpenRun } from "../status.ts";
 import { chunkSize } from "./events.ts";
 import { nextFrame } from "./frame.ts";
-import { Moments, type MomentsApi } from "./moments.ts";
+import { Moments } from "./moments.ts";
 import { eventsPerSecond } from "./positions.ts";
 import { isStep, offsetNear } from "./seek.ts";
-
-/** The state that a player renders. Each change gives a new object. */
-export interface DeckState {
-  error?: unknown; // why loading or the last seek failed
-  entry?: SessionEntry; // as of the opening of the player
-  view?: Snapshot; // the conversation at the playhead
-  index?: ReplayIndex;
-  head: number; // the number of events
-  at: number; // the playhead: the events before this offset are shown
-  axis: Axis; // what the playhead moves along
-  position: number; // of the playhead: milliseconds of the recording, or shown events
-  length: number; // of the axis, in the same unit
-  playing: boolean;
-  live: boolean; // the playhead follows the head
-  seeking: boolean; // the events at the playhead are being loaded
-  speed: number;
-  skipIdle: boolean;
-  connection: Connection;
-}
+import { type DeckApi, type DeckOptions, type DeckState, spanSpeed } from "./state.ts";
 
 /** A session with more events is not loaded whole. */
 const maxWhole = 50_000;
@@ -41,23 +22,13 @@ const frameBudgetMs = 8;
 /** How often the replay index is requested while events arrive. */
 const indexEveryMs = 3000;
 
-type Api = MomentsApi & Pick<Http, "session" | "replayIndex">;
-
-export interface DeckOptions {
-  api: Api;
-  follow: (id: string, l: Listener) => Pick<Follower, "start" | "stop" | "reconnect">;
-  now?: (() => number) | undefined; // milliseconds, of any origin
-  frame?: ((f: () => void) => void) | undefined; // calls f once, with the next frame
-  finished?: boolean; // a recording: all events are in memory, and no more will arrive
-}
-
 /**
  * The player of one session, outside of React: its events and a playhead. It
  * follows the session live, or shows it as of any offset.
  */
 export class Deck {
   readonly id: string;
-  private readonly api: Api;
+  private readonly api: DeckApi;
   private readonly now: () => number;
   private readonly frame: (f: () => void) => void;
   private readonly finished: boolean;
@@ -102,6 +73,7 @@ export class Deck {
       live: at === undefined,
       seeking: true,
       speed: 1,
+      span: undefined,
       skipIdle: true,
       connection: { state: "connecting" },
     };
@@ -243,16 +215,29 @@ export class Deck {
 
   /** Shows the events before an offset. If it is playing, it continues from there. */
   seek = (at: number): void => {
-    this.set({ live: false });
+    this.set({ live: false, span: undefined });
     void this.show(this.clamp(at));
   };
 
   /** Plays from an offset. */
   playFrom = (at: number): void => {
     this.lastFrame = this.now();
-    this.set({ playing: true, live: false });
+    this.set({ playing: true, live: false, span: undefined });
     void this.show(this.clamp(at));
   };
+
+  /** Plays the events from an offset to before another one, then stops. A short part is played slowly. */
+  playSpan = (from: number, to: number): void => {
+    this.playFrom(from);
+    this.set({ span: { to: this.clamp(to), speed: spanSpeed(this.lengthOf(from, to), this.state.speed) } });
+  };
+
+  /** How long events take at normal speed, in milliseconds; endless if their positions are not known. */
+  private lengthOf(from: number, to: number): number {
+    if (this.state.axis === "events") return ((to - from) / eventsPerSecond) * 1000;
+    const { positions } = this.moments;
+    return (positions.of(to - 1) ?? Number.POSITIVE_INFINITY) - (positions.of(from) ?? 0);
+  }
 
   /** Shows the events up to a position on the axis. */
   seekPosition = (to: number): void => {
@@ -263,7 +248,7 @@ export class Deck {
       this.seek(Math.round(ms));
       return;
     }
-    this.set({ live: false });
+    this.set({ live: false, span: undefined });
     const asked = ++this.seekCount;
     if (this.moments.whole) {
       void this.show(this.clamp(this.moments.until(ms, 0, this.moments.head)), ms);
@@ -289,7 +274,7 @@ export class Deck {
       this.seek(this.moments.head);
       return;
     }
-    this.set({ live: true, playing: false });
+    this.set({ live: true, playing: false, span: undefined });
     void this.show(this.moments.head);
   };
 
@@ -363,7 +348,11 @@ export class Deck {
     if (live || at >= head) this.seek(1);
   };
 
-  setSpeed = (speed: number): void => this.set({ speed });
+  setSpeed = (speed: number): void => {
+    const { span } = this.state;
+    this.set({ speed, span: span && { ...span, speed } });
+  };
+
   setSkipIdle = (skipIdle: boolean): void => this.set({ skipIdle });
 
   private advance(): void {
@@ -374,10 +363,11 @@ export class Deck {
     this.measure();
     const { positions } = this.moments;
     const byEvents = this.state.axis === "events";
-    const rate = this.state.speed * (byEvents ? eventsPerSecond / 1000 : 1);
+    const rate = (this.state.span?.speed ?? this.state.speed) * (byEvents ? eventsPerSecond / 1000 : 1);
     let position = this.state.position + passed * rate;
     let { at } = this.state;
-    while (at < this.moments.head) {
+    const end = Math.min(this.moments.head, this.state.span?.to ?? this.moments.head);
+    while (at < end) {
       const e = this.event(at);
       if (!e) {
         this.loadAhead(at);
@@ -398,6 +388,10 @@ export class Deck {
         return;
       }
       this.current.apply(e);
+    }
+    if (at >= end && this.state.span) {
+      this.set({ at, position: this.placeOf(at), playing: false, span: undefined });
+      return;
     }
     if (at === this.moments.head) {
       const running = hasOpenRun(this.current.snapshot().session.status);

@@ -6,7 +6,7 @@ import { Conversation } from "../fold/conversation.ts";
 import { jumpOf, Timeline } from "../fold/timeline.ts";
 import type { Event, Marker, ReplayIndex, SessionEntry, Snapshot, Stretch } from "../fold/types.ts";
 import type { Listener } from "../follow.ts";
-import type { DeckOptions } from "./deck.ts";
+import type { DeckOptions } from "./state.ts";
 
 export const start = Date.parse("2026-01-05T12:00:00.000Z");
 export const time = (ms: number) => new Date(start + ms).toISOString();

@@ -59,6 +59,7 @@ const wanted = new Set([
   "workflow.ended",
   "RUN_FINISHED",
   "RUN_ERROR",
+  "session.forked",
   "session.rewound",
   "session.cleared",
   "session.overwritten",

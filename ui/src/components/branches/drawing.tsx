@@ -1,14 +1,21 @@
-import { plural } from "../format";
+import { brief, plural } from "../format";
 import { type BranchLane, contains, type Drawing, type Spot } from "./layout";
 import { branchName } from "./tree";
 
-export const rowHeight = 46;
-const middle = (row: number) => row * rowHeight + rowHeight / 2;
+/** The y position of the line of a lane. Below it is space for the title of a turn. */
+export function middleOf(row: number, rowHeight: number): number {
+  return row * rowHeight + rowHeight / 2 - 6;
+}
+
+/** Narrower columns have no titles. */
+const minTitled = 80;
+const charWidth = 6.4;
 
 /** All lines, in two paths: one for active events, one for reverted ones. */
 export function Lines({ drawing, rows }: { drawing: Drawing; rows: number[] }) {
   const first = rows[0] ?? 0;
   const last = rows.at(-1) ?? -1;
+  const middle = (row: number) => middleOf(row, drawing.rowHeight);
   const active: string[] = [];
   const reverted: string[] = [];
   drawing.lanes.forEach((l, row) => {
@@ -36,6 +43,8 @@ interface Props {
   spot: Spot;
   lane: BranchLane;
   y: number;
+  /** The space for the title of a turn, below it. */
+  width: number;
   at?: number;
   last: boolean;
   selected: boolean;
@@ -43,7 +52,7 @@ interface Props {
   onOpen: () => void;
 }
 
-export function SpotView({ id, spot, lane, y, at, last, selected, onPick, onOpen }: Props) {
+export function SpotView({ id, spot, lane, y, width, at, last, selected, onPick, onOpen }: Props) {
   const current = lane.branch.current === true;
   const here = spot.kind === "turn" && isHere(lane, spot, at, last);
   return (
@@ -60,8 +69,19 @@ export function SpotView({ id, spot, lane, y, at, last, selected, onPick, onOpen
       className="cursor-pointer outline-none"
     >
       <title>{titleOf(spot)}</title>
+      {spot.kind === "turn" && <rect x={spot.x - 15} y={y - 22} width="30" height="52" fill="transparent" />}
       {selected && <Ring spot={spot} y={y} />}
       {spot.kind === "turn" && <Node x={spot.x} y={y} lane={lane} current={current} head={last} />}
+      {spot.kind === "turn" && width >= minTitled && (
+        <text
+          x={spot.x}
+          y={y + 27}
+          textAnchor="middle"
+          className={`text-[11px] ${selected ? "fill-text" : "fill-muted"}`}
+        >
+          {brief(titleOf(spot), Math.floor((width - 10) / charWidth))}
+        </text>
+      )}
       {spot.kind === "folded" && <FoldedTurns spot={spot} y={y} />}
       {spot.kind === "stub" && (
         <rect

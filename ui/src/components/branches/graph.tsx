@@ -1,13 +1,13 @@
 import { useNavigate } from "@tanstack/react-router";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import type { Branch, ReplayIndex } from "@tapedeck/client";
-import { type KeyboardEvent, useEffect, useMemo, useRef, useState } from "react";
+import { type KeyboardEvent, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { useMedia } from "@/hooks/media";
 import { ForkDialog } from "../session/fork-dialog";
 import { Chosen } from "./chosen";
-import { Lines, rowHeight, SpotView } from "./drawing";
+import { Lines, middleOf, SpotView } from "./drawing";
 import { BranchLabel } from "./label";
-import { type BranchLane, branchLanes, draw, type Spot } from "./layout";
+import { type Area, type BranchLane, branchLanes, draw, leavesAt, type Spot } from "./layout";
 import { branchName } from "./tree";
 
 /** Widths of the column of names. A narrow page leaves more space for the graph. */
@@ -31,17 +31,24 @@ export function Graph({ id, branches, index, at, onSeek, onOpen, onUndo, busy }:
   const navigate = useNavigate();
   const lanes = useMemo(() => branchLanes(branches, index), [branches, index]);
   const [opened, setOpened] = useState<ReadonlySet<number>>(new Set());
-  const drawing = useMemo(() => draw(lanes, opened, at), [lanes, opened, at]);
   const [selected, select] = useState<string>();
   const [fork, setFork] = useState<{ id: string; title?: string; at: number }>();
   const scroller = useRef<HTMLElement>(null);
   const labelWidth = useLabelWidth();
+  const { width, height } = useArea(scroller);
+  const drawing = useMemo(
+    () => draw(lanes, opened, at, { width: width - labelWidth, height: height - 24 }),
+    [lanes, opened, at, width, height, labelWidth],
+  );
+  const { rowHeight } = drawing;
   const rows = useVirtualizer({
     count: lanes.length,
     getScrollElement: () => scroller.current,
     estimateSize: () => rowHeight,
     overscan: 2,
   });
+  // biome-ignore lint/correctness/useExhaustiveDependencies: with another height of the rows
+  useLayoutEffect(() => rows.measure(), [rows, rowHeight]);
   const shown = rows.getVirtualItems();
   const span = useSpan(scroller);
 
@@ -146,7 +153,8 @@ export function Graph({ id, branches, index, at, onSeek, onOpen, onUndo, busy }:
                       id={domId(v.index, n)}
                       spot={s}
                       lane={lanes[v.index] as BranchLane}
-                      y={v.index * rowHeight + rowHeight / 2}
+                      y={middleOf(v.index, rowHeight)}
+                      width={drawing.columnWidth}
                       at={at}
                       last={n === (drawing.spots[v.index]?.length ?? 0) - 1}
                       selected={s.key === selected}
@@ -165,7 +173,14 @@ export function Graph({ id, branches, index, at, onSeek, onOpen, onUndo, busy }:
                 className="absolute border-r border-line bg-bg"
                 style={{ top: v.index * rowHeight, height: rowHeight, width: labelWidth }}
               >
-                <BranchLabel lane={lanes[v.index] as BranchLane} currentId={id} onUndo={onUndo} busy={busy} />
+                <BranchLabel
+                  lane={lanes[v.index] as BranchLane}
+                  leaves={leavesAt(lanes[v.index] as BranchLane, lanes)}
+                  parentName={parentName(lanes, v.index)}
+                  currentId={id}
+                  onUndo={onUndo}
+                  busy={busy}
+                />
               </li>
             ))}
           </ol>
@@ -218,11 +233,36 @@ function nearest(spots: Spot[], x: number): number {
   return best;
 }
 
+function parentName(lanes: BranchLane[], row: number): string {
+  const parent = lanes[lanes[row]?.parent ?? -1];
+  return parent ? branchName(parent.branch) : "";
+}
+
 /** The search parameters that compare this session with the selected spot. */
 export function comparedWith(id: string, { branch: b }: BranchLane, spot: Spot) {
   const moment = spot.kind === "turn" ? spot.turn.last + 1 : b.to;
   if (b.kind === "rewound") return { a: b.session, at_a: b.to, b: id };
   return { a: id, b: b.session, at_b: moment < b.to ? moment : undefined };
+}
+
+/** The size of the area in which the graph is. */
+function useArea(scroller: React.RefObject<HTMLElement | null>): Area {
+  const [area, setArea] = useState<Area>({ width: 0, height: 0 });
+  useLayoutEffect(() => {
+    const el = scroller.current;
+    if (!el) return;
+    const look = () =>
+      setArea((r) =>
+        r.width === el.clientWidth && r.height === el.clientHeight
+          ? r
+          : { width: el.clientWidth, height: el.clientHeight },
+      );
+    look();
+    const watch = new ResizeObserver(look);
+    watch.observe(el);
+    return () => watch.disconnect();
+  }, [scroller]);
+  return area;
 }
 
 /** The visible part of the width. */

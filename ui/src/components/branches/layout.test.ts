@@ -1,6 +1,6 @@
 import type { Branch, IndexedInvocation, ReplayIndex } from "@tapedeck/client";
 import { expect, it } from "vitest";
-import { branchLanes, draw, type Spot } from "./layout";
+import { branchLanes, draw, leavesAt, type Spot } from "./layout";
 
 const none = new Set<number>();
 
@@ -84,4 +84,34 @@ it("stays compact with two hundred forks of a long session", () => {
   const d = draw(branchLanes([main, ...forks]), none);
   expect(d.lanes).toHaveLength(201);
   expect(d.spots.flat().length).toBeLessThan(400);
+});
+
+it("spreads a small tree over the area, and keeps a large one as narrow as it is", () => {
+  const few = branchLanes([branch("main", { kind: "main", current: true, invocations: turns(4, 1) })]);
+  const spread = draw(few, none, undefined, { width: 800, height: 600 });
+  expect(spread.columnWidth).toBe(185);
+  expect(spread.rowHeight).toBe(110);
+  expect(spread.width).toBeLessThanOrEqual(800);
+  const narrow = draw(few, none, undefined, { width: 300, height: 50 });
+  expect(narrow.columnWidth).toBe(60);
+  expect(narrow.width).toBeLessThanOrEqual(300);
+  expect(narrow.rowHeight).toBe(60);
+  const many = branchLanes([branch("main", { kind: "main", current: true, invocations: turns(40, 1) })]);
+  expect(draw(many, none, undefined, { width: 300, height: 600 }).columnWidth).toBe(30);
+});
+
+it("says in which turn a branch leaves its parent", () => {
+  const lanes = branchLanes([
+    branch("main", { kind: "main", current: true, invocations: turns(3, 1) }),
+    branch("in", { parent: "main", fork_at: 15 }),
+    branch("after", { parent: "main", fork_at: 21 }),
+    branch("before", { parent: "main", fork_at: 1 }),
+  ]);
+  const leaves = Object.fromEntries(lanes.map((l) => [l.branch.id, leavesAt(l, lanes)]));
+  expect(leaves).toEqual({
+    main: undefined,
+    in: { turn: 2, within: true },
+    after: { turn: 2, within: false },
+    before: { turn: 0, within: false },
+  });
 });

@@ -35,12 +35,23 @@ export interface Drawing {
   lanes: BranchLane[];
   spots: Spot[][];
   width: number;
+  rowHeight: number;
+  /** The width of a column that is not folded. */
+  columnWidth: number;
   /** The x position of a column. */
   x: (column: number) => number;
 }
 
+/** The space for the graph. A small tree is spread over it. */
+export interface Area {
+  width: number;
+  height: number;
+}
+
 export const columnWidth = 30;
+const maxColumnWidth = 260;
 export const foldedWidth = 110;
+const rowHeights = { min: 60, max: 110 };
 /** Up to this number of columns, nothing is folded. */
 const maxUnfolded = 48;
 /** Shorter stretches are not folded. */
@@ -92,22 +103,52 @@ function columnOf(lane: BranchLane, offset: number): number {
 }
 
 /** Computes all positions. Stretches of columns without a branch point are folded, unless the user opened them. */
-export function draw(lanes: BranchLane[], opened: ReadonlySet<number>, playhead?: number): Drawing {
+export function draw(
+  lanes: BranchLane[],
+  opened: ReadonlySet<number>,
+  playhead?: number,
+  area: Area = { width: 0, height: 0 },
+): Drawing {
   const columns = Math.max(1, ...lanes.map((l) => l.start + l.turns.length + l.more));
   const folded =
     columns <= maxUnfolded ? [] : foldedStretches(lanes, columns, playhead).filter((r) => !opened.has(r.from));
+  const wide = spread(columns, folded, area.width);
   const xs = new Float64Array(columns + 2);
-  let x = columnWidth;
+  let x = wide === columnWidth ? columnWidth : wide / 2 + columnWidth / 2;
   let r = 0;
   for (let c = 0; c < xs.length; c++) {
     xs[c] = x;
     while (folded[r] && (folded[r] as Stretch).to <= c) r++;
     const stretch = folded[r];
     if (stretch && stretch.from <= c && c < stretch.to) x += foldedWidth / (stretch.to - stretch.from);
-    else x += columnWidth;
+    else x += wide;
   }
   const at = (c: number) => xs[Math.max(0, Math.min(xs.length - 1, c))] as number;
-  return { lanes, spots: lanes.map((l) => spotsOf(l, folded, at)), width: x + columnWidth, x: at };
+  const rowHeight = Math.max(rowHeights.min, Math.min(rowHeights.max, Math.floor(area.height / lanes.length)));
+  return {
+    lanes,
+    spots: lanes.map((l) => spotsOf(l, folded, at)),
+    width: Math.max((xs[columns - 1] as number) + (wide + columnWidth) / 2, columnWidth * 3),
+    rowHeight,
+    columnWidth: wide,
+    x: at,
+  };
+}
+
+/** The width of a column, so that the columns take the whole area if they are few. */
+function spread(columns: number, folded: Stretch[], area: number): number {
+  const foldedColumns = folded.reduce((n, r) => n + r.to - r.from, 0);
+  const free = area - folded.length * foldedWidth - columnWidth * 2;
+  const wide = Math.floor(free / Math.max(1, columns - foldedColumns));
+  return Math.max(columnWidth, Math.min(maxColumnWidth, wide));
+}
+
+/** Where a lane leaves its parent: "in" a turn of it, or "after" one; 0 for before the first. */
+export function leavesAt(lane: BranchLane, lanes: BranchLane[]): { turn: number; within: boolean } | undefined {
+  const parent = lanes[lane.parent];
+  if (!parent) return undefined;
+  const last = parent.turns.findLast((t) => t.first < lane.branch.fork_at);
+  return { turn: lane.start, within: last !== undefined && lane.branch.fork_at <= last.last };
 }
 
 interface Stretch {

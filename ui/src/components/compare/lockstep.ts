@@ -1,11 +1,14 @@
 import type { Diff } from "@tapedeck/client";
+import { beginsTheSame, partingOf } from "./parts";
 
-/** The stops of a side: the offset at which the sides diverge, then the end of each turn. */
+/** The stops of a side: the offset of its first item that differs, then the end of each turn. */
 export function stopsOf(diff: Diff, side: "a" | "b"): number[] {
   const end = diff[side].at;
   const starts = diff.turns.map((t) => t[side]?.offset);
   const stops: number[] = [];
   for (let n = 0; n <= starts.length; n++) stops.push(starts.slice(n).find((o) => o !== undefined) ?? end);
+  // A side that has nothing else than what is the same has nothing to play in this turn.
+  if (beginsTheSame(diff)) stops[0] = partingOf(diff, side) ?? stops[1] ?? end;
   return stops;
 }
 

@@ -19,9 +19,9 @@ const tickMs = 100;
 export function PlayBoth({ diff }: { diff: Diff }) {
   const a = useSide(diff, "a");
   const b = useSide(diff, "b");
-  const [by, setBy] = useState<"turn" | "time">("turn");
+  const [by, setBy] = useState<"turn" | "time">(diff.turns.length > 1 ? "turn" : "time"); // one turn has no steps to see
   const [at, setAt] = useState(0);
-  const [playing, setPlaying] = useState(false);
+  const [playing, setPlaying] = useState(true); // who opens it wants to see it play
   const [speed, setSpeed] = useState(1);
   const paces = useMemo(() => [a.pace, b.pace], [a.pace, b.pace]);
   const end = by === "turn" ? diff.turns.length : lengthOf(paces);
@@ -51,19 +51,23 @@ export function PlayBoth({ diff }: { diff: Diff }) {
     if (!playing && at >= end) setAt(0);
     setPlaying(!playing);
   };
-  const step = (n: number) => setAt((t) => Math.max(0, Math.min(end, t + n * (by === "turn" ? 1 : 1000))));
+  const go = (to: (now: number) => number) => {
+    setPlaying(false); // a step by hand stays where it leads
+    setAt((now) => Math.max(0, Math.min(end, to(now))));
+  };
+  const step = (n: number) => go((now) => now + n * (by === "turn" ? 1 : 1000));
   useKeys({
     " ": toggle,
     ArrowLeft: () => step(-1),
     ArrowRight: () => step(1),
-    Home: () => setAt(0),
-    End: () => setAt(end),
+    Home: () => go(() => 0),
+    End: () => go(() => end),
   });
   const positionText =
     by === "turn" ? `turn ${diff.common_turns + at} of ${diff.common_turns + end}` : `${clock(at)} of ${clock(end)}`;
   return (
     <section aria-label="Playback of both sides" className="mb-6 rounded-lg border border-line bg-panel">
-      <div className="grid grid-cols-2 divide-x divide-line">
+      <div className="grid grid-cols-1 divide-line max-sm:divide-y sm:grid-cols-2 sm:divide-x">
         <Side name="A" side={a} diff={diff} />
         <Side name="B" side={b} diff={diff} />
       </div>
@@ -91,7 +95,7 @@ export function PlayBoth({ diff }: { diff: Diff }) {
             e.preventDefault(); // the native step is one millisecond
             step(by);
           }}
-          onChange={(e) => setAt(Number(e.target.value))}
+          onChange={(e) => go(() => Number(e.target.value))}
         />
         <span className="tabular-nums">{positionText}</span>
         <label className="flex items-center gap-1.5 text-muted">
@@ -116,17 +120,27 @@ export function PlayBoth({ diff }: { diff: Diff }) {
 
 type Played = ReturnType<typeof useSide>;
 
-function Side({ name, side: { state, from }, diff }: { name: string; side: Played; diff: Diff }) {
+function Side({ name, side: { state, shownFrom }, diff }: { name: string; side: Played; diff: Diff }) {
   const { view } = state;
   return (
     <div className="min-w-0">
       <p className="border-b border-line px-3 py-1 text-xs text-muted">
-        <span className="font-semibold text-text">{name}</span> · event {state.at} · {plural(diff.common_turns, "turn")}{" "}
-        before this {diff.common_turns === 1 ? "is" : "are"} folded
+        <span className="font-semibold text-text">{name}</span> · event {state.at}
+        {diff.common_turns > 0 &&
+          ` · ${plural(diff.common_turns, "turn")} before this ${diff.common_turns === 1 ? "is" : "are"} folded`}
       </p>
       {state.error !== undefined && <ErrorBox error={state.error} />}
+      {state.at <= shownFrom && (
+        <p className="px-3 pt-2 text-[13px] text-muted">Playback begins where A and B differ.</p>
+      )}
       {view ? (
-        <MiniConversation parts={view} label={`${name}, played back`} from={from} still className="h-80" />
+        <MiniConversation
+          parts={view}
+          label={`${name}, played back`}
+          from={shownFrom}
+          still
+          className="h-80 max-sm:h-[20dvh]"
+        />
       ) : (
         <Loading what={name} />
       )}
@@ -139,7 +153,9 @@ function useSide(diff: Diff, which: "a" | "b") {
   const { id, at: end } = diff[which];
   const stops = useMemo(() => stopsOf(diff, which), [diff, which]);
   const from = stops[0] as number;
-  const [deck, state] = useDeck(id, Math.max(1, from));
+  const opening = Math.min(end, from + 1); // with the first item that differs: before it there may be nothing to see
+  const shownFrom = diff.turns[0]?.[which]?.offset ?? from;
+  const [deck, state] = useDeck(id, Math.max(1, opening));
   const { index, axis } = state;
   // biome-ignore lint/correctness/useExhaustiveDependencies: when its index and events are loaded
   const base = useMemo(() => timeOf(deck, state, from), [deck, index, axis, state.seeking, from]);
@@ -156,14 +172,15 @@ function useSide(diff: Diff, which: "a" | "b") {
   const go = useMemo(
     () => (by: "turn" | "time", at: number) => {
       if (!ready) return; // its length is not known yet; it opens where the sides diverge
-      if (by === "turn") deck.seek(stops[Math.min(at, stops.length - 1)] as number);
+      if (at === 0) deck.seek(opening);
+      else if (by === "turn") deck.seek(stops[Math.min(at, stops.length - 1)] as number);
       else if (base + at >= last) deck.seek(end);
       else if (axis === "time") deck.seekPosition(base + at);
       else deck.seek(from + Math.floor(at / eventMs));
     },
-    [deck, ready, axis, from, stops, base, last, end],
+    [deck, ready, axis, from, opening, stops, base, last, end],
   );
-  return { state, from, pace, go };
+  return { state, shownFrom, pace, go };
 }
 
 /** How long an event without times is shown, in milliseconds. */

@@ -1,10 +1,13 @@
 import { Link } from "@tanstack/react-router";
 import type { DiffItem, DiffTurn } from "@tapedeck/client";
+import { useState } from "react";
 import { visible } from "../conversation/action";
 import { speakerOf } from "../conversation/message";
 import { duration } from "../format";
+import { Icon } from "../icons";
 import { statusLabel } from "../status";
-import { type Pair, pairsOf } from "./pairs";
+import type { Pair } from "./pairs";
+import { contentsOf, partsOf, questionOf } from "./parts";
 import { type Piece, wordDiff } from "./words";
 
 interface Props {
@@ -15,40 +18,92 @@ interface Props {
   first: boolean;
 }
 
-/** One turn of both sides, with matching items side by side. */
+/** One turn of both sides, with matching items side by side. What is the same is folded. */
 export function CompareTurn({ turn: t, a, b, first }: Props) {
-  const pairs = pairsOf(t);
+  const parts = partsOf(t);
   const missing = t.a ? (t.b ? undefined : "b") : "a";
-  const firstDifference = first ? pairs.findIndex((p) => p.change || !p.a || !p.b) : -1;
+  const question = questionOf(t);
+  const firstDifference = parts.findIndex((p) => p.kind === "differs");
   return (
-    <li aria-labelledby={`turn-${t.turn}`} className={first ? "rounded-lg border-2 border-accent p-3" : ""}>
-      <h2 id={`turn-${t.turn}`} className="mb-2 text-[13px] font-semibold">
-        Turn {t.turn}
-        {missing && <span className="font-normal text-muted"> · only in {missing === "a" ? "B" : "A"}</span>}
-        {first && <span className="ml-2 rounded-full bg-accent-soft px-2 py-0.5 text-xs">First difference</span>}
-        {t.same && <span className="font-normal text-muted"> · the same</span>}
+    <li aria-labelledby={`turn-${t.turn}`}>
+      <h2 id={`turn-${t.turn}`} className="mb-2 flex min-w-0 items-baseline gap-2 text-[13px] font-semibold">
+        <span className="whitespace-nowrap">
+          Turn {t.turn}
+          {missing && <span className="font-normal text-muted"> · only in {missing === "a" ? "B" : "A"}</span>}
+        </span>
+        {first && (
+          <span className="rounded-full bg-accent-soft px-2 py-0.5 text-xs whitespace-nowrap">First difference</span>
+        )}
+        {question && (
+          <span dir="auto" className="truncate font-normal text-muted">
+            {question}
+          </span>
+        )}
       </h2>
       <div className="flex flex-col gap-1.5">
-        {pairs.map((p, i) => (
-          <div key={`${p.a?.offset} ${p.b?.offset}`} className="grid grid-cols-2 gap-3">
-            <Cell
-              id={a}
-              pair={p}
-              side="a"
-              marked={i === firstDifference}
+        {parts.map((p, i) =>
+          p.kind === "same" ? (
+            <SamePart key={`same ${p.pairs[0]?.a?.offset}`} pairs={p.pairs} a={a} b={b} />
+          ) : (
+            <PairRow
+              key={`${p.pair.a?.offset} ${p.pair.b?.offset}`}
+              pair={p.pair}
+              a={a}
+              b={b}
               whole={missing && (i === 0 ? "first" : "later")}
+              // one stop a turn for a turn that one side lacks
+              stop={!missing || i === firstDifference}
             />
-            <Cell
-              id={b}
-              pair={p}
-              side="b"
-              marked={i === firstDifference}
-              whole={missing && (i === 0 ? "first" : "later")}
-            />
-          </div>
-        ))}
+          ),
+        )}
       </div>
     </li>
+  );
+}
+
+/** Items that are the same on both sides: one line that unfolds. */
+function SamePart({ pairs, a, b }: { pairs: Pair[]; a: string; b: string }) {
+  const [open, setOpen] = useState(false);
+  return (
+    <>
+      <button
+        type="button"
+        aria-expanded={open}
+        onClick={() => setOpen(!open)}
+        className="flex min-h-8 items-center gap-1.5 rounded-md border border-dashed border-line px-3 text-left text-[13px] text-muted pointer-coarse:min-h-11 hover:bg-raised hover:text-text"
+      >
+        <Icon name={open ? "down" : "forward"} className="size-3.5" />
+        The same: {contentsOf(pairs)}
+      </button>
+      {open && pairs.map((p) => <PairRow key={`${p.a?.offset} ${p.b?.offset}`} pair={p} a={a} b={b} same />)}
+    </>
+  );
+}
+
+interface RowProps {
+  pair: Pair;
+  a: string;
+  b: string;
+  /** The turn exists on one side only, and this is its first or a later row. */
+  whole?: "first" | "later";
+  /** The buttons for differences stop here. */
+  stop?: boolean;
+  /** Both sides are the same. A narrow page shows one of them. */
+  same?: boolean;
+}
+
+function PairRow({ pair, a, b, whole, stop, same }: RowProps) {
+  return (
+    <div
+      data-difference={stop || undefined}
+      tabIndex={stop ? -1 : undefined}
+      className="grid scroll-mt-28 grid-cols-1 gap-x-3 gap-y-1 rounded-md outline-offset-2 sm:grid-cols-2"
+    >
+      <Cell id={a} pair={pair} side="a" whole={whole} />
+      <div className={same ? "max-sm:hidden" : "contents"}>
+        <Cell id={b} pair={pair} side="b" whole={whole} />
+      </div>
+    </div>
   );
 }
 
@@ -59,29 +114,30 @@ interface CellProps {
   id: string;
   pair: Pair;
   side: "a" | "b";
-  marked: boolean;
-  /** The turn exists on one side only, and this is its first or a later row. */
   whole?: "first" | "later";
 }
 
-function Cell({ id, pair, side, marked, whole }: CellProps) {
+function Cell({ id, pair, side, whole }: CellProps) {
   const item = pair[side];
   const other = pair[side === "a" ? "b" : "a"];
   if (!item && whole)
-    return whole === "first" ? <p className="px-3 py-2 text-[13px] text-muted">No such turn</p> : <span />;
+    return whole === "first" ? (
+      <p className="px-3 py-2 text-[13px] text-muted">No such turn in {side === "a" ? "A" : "B"}</p>
+    ) : (
+      <span className="max-sm:hidden" />
+    );
   if (!item)
     return (
-      <p className="rounded-md border border-dashed border-line px-3 py-2 text-[13px] text-muted">
+      <p className="rounded-md border border-dashed border-line px-3 py-2 text-[13px] text-muted max-sm:py-1">
         {other && `Not in ${side === "a" ? "A" : "B"}`}
       </p>
     );
   const only = !other && !whole;
   const look = only || pair.change ? (side === "a" ? "border-bad/50" : "border-ok/50") : "border-line";
   return (
-    <div
-      className={`min-w-0 rounded-md border bg-panel px-3 py-2 text-[13px] ${look} ${marked ? "outline-2 outline-offset-1 outline-accent" : ""}`}
-    >
+    <div className={`h-full min-w-0 rounded-md border bg-panel px-3 py-2 text-[13px] ${look}`}>
       <p className="mb-0.5 flex items-baseline gap-2 text-xs text-muted">
+        <span className="font-semibold sm:hidden">{side === "a" ? (pair.change || only ? "A" : "A and B") : "B"}</span>
         <Link
           to="/s/$id"
           params={{ id }}
@@ -144,10 +200,11 @@ function Text({ item, other, part, side, mono }: TextProps) {
   const pieces: Piece[] =
     theirs === undefined || theirs === text
       ? [{ text, same: true }]
-      : wordDiff(side === "a" ? text : theirs, side === "a" ? theirs : text)[side];
+      : wordDiff(side === "a" ? text : theirs, side === "a" ? theirs : text, leastOf(item))[side];
   let left = maxChars;
   return (
     <div
+      dir={mono ? "ltr" : "auto"}
       className={`max-h-80 overflow-y-auto whitespace-pre-wrap [overflow-wrap:anywhere] ${mono ? "font-mono text-xs" : ""}`}
     >
       {pieces.map((p, i) => {
@@ -161,6 +218,9 @@ function Text({ item, other, part, side, mono }: TextProps) {
     </div>
   );
 }
+
+/** A question of a user was edited, so what is left of its words tells more than two whole questions. */
+const leastOf = (item: DiffItem) => (item.kind === "message" && item.name === "user" ? 0.15 : undefined);
 
 /** Not by colour alone: text only in A is struck through, text only in B is underlined. */
 function Marked({ text, same, side }: { text: string; same: boolean; side: "a" | "b" }) {

@@ -15,7 +15,7 @@ function asOnePiece(text: string): Piece[] {
 }
 
 /** Splits two texts into equal and different parts, word by word. */
-export function wordDiff(a: string, b: string): { a: Piece[]; b: Piece[] } {
+export function wordDiff(a: string, b: string, least = minSimilarity): { a: Piece[]; b: Piece[] } {
   const left = splitWords(a);
   const right = splitWords(b);
   const shorter = Math.min(left.length, right.length);
@@ -25,7 +25,7 @@ export function wordDiff(a: string, b: string): { a: Piece[]; b: Piece[] } {
   while (tail < shorter - head && left.at(-1 - tail) === right.at(-1 - tail)) tail++;
   const [keptLeft, keptRight] = common(left.slice(head, left.length - tail), right.slice(head, right.length - tail));
   const kept = head + tail + keptLeft.filter(Boolean).length;
-  if (kept < minSimilarity * Math.max(left.length, right.length)) return { a: asOnePiece(a), b: asOnePiece(b) };
+  if (kept < least * Math.max(left.length, right.length)) return { a: asOnePiece(a), b: asOnePiece(b) };
   return { a: pieces(left, head, tail, keptLeft), b: pieces(right, head, tail, keptRight) };
 }
 

@@ -1,41 +1,8 @@
-import type { ToolCall } from "@tapedeck/client";
 import { useMemo, useRef } from "react";
 import { type Language, languageOfFile } from "../code/language";
 import { useDiffColours } from "../code/use-diff-colours";
-
-export interface Edit {
-  path: string;
-  before: string[];
-  after: string[];
-}
-
-/** The edit that a call makes, if its arguments have the usual names. */
-export function editOf(call: ToolCall): Edit | undefined {
-  const i = call.input;
-  if (!i || typeof i !== "object" || Array.isArray(i)) return undefined;
-  const path = i.file_path ?? i.path ?? i.filePath ?? i.file;
-  const before = i.old_string ?? i.oldText ?? i.old_str ?? i.old;
-  const after = i.new_string ?? i.newText ?? i.new_str ?? i.new;
-  if (typeof path !== "string" || typeof after !== "string" || (before !== undefined && typeof before !== "string"))
-    return undefined;
-  return { path, before: before ? before.split("\n") : [], after: after.split("\n") };
-}
-
-/** A simple diff: common lines at the start and end; all lines between them were replaced. */
-export function diffLines(before: string[], after: string[]): { op: " " | "-" | "+"; text: string }[] {
-  const shorter = Math.min(before.length, after.length);
-  let head = 0;
-  while (head < shorter && before[head] === after[head]) head++;
-  let tail = 0;
-  while (tail < shorter - head && before.at(-1 - tail) === after.at(-1 - tail)) tail++;
-  const as = (op: " " | "-" | "+") => (text: string) => ({ op, text });
-  return [
-    ...before.slice(0, head).map(as(" ")),
-    ...before.slice(head, before.length - tail).map(as("-")),
-    ...after.slice(head, after.length - tail).map(as("+")),
-    ...before.slice(before.length - tail).map(as(" ")),
-  ];
-}
+import { visible } from "./action";
+import { type Edit, linesOfEdit } from "./edit";
 
 const colours = { " ": "", "-": "bg-bad-soft", "+": "bg-ok-soft", "@": "text-muted" };
 const marks = { "-": "text-bad", "+": "text-ok" };
@@ -84,11 +51,14 @@ export function DiffLines({ lines, label, language }: DiffProps) {
 }
 
 export function EditDiff({ edit }: { edit: Edit }) {
-  const lines = useMemo(() => diffLines(edit.before, edit.after), [edit]);
+  const lines = useMemo(() => linesOfEdit(edit), [edit]);
   return (
     <>
-      <p className="mb-1 font-mono text-xs">{edit.path}</p>
-      <DiffLines lines={lines} label={`Changes to ${edit.path}`} language={languageOfFile(edit.path)} />
+      <p className="mb-1 font-mono text-xs [overflow-wrap:anywhere]">
+        {visible(edit.path)}
+        {edit.kind === "write" && <span className="font-sans text-muted"> written whole</span>}
+      </p>
+      <DiffLines lines={lines} label={`Changes to ${visible(edit.path)}`} language={languageOfFile(edit.path)} />
     </>
   );
 }

@@ -15,8 +15,8 @@ interface Props {
   newest?: number;
   selected?: string;
   onSelect: (key?: string) => void;
-  open: ReadonlySet<string>;
-  onToggle: (key: string) => void;
+  isOpen: (row: Row) => boolean;
+  onToggle: (row: Row) => void;
   /** New rows may appear at the end: live, or while it plays. */
   following: boolean;
   /** The events at the playhead are being loaded. */
@@ -24,6 +24,8 @@ interface Props {
   /** When this offset changes, its row is scrolled into view. */
   focus?: number;
   earlier?: Earlier;
+  /** Rows take little space. */
+  dense?: boolean;
 }
 
 interface Earlier {
@@ -96,6 +98,7 @@ export function Conversation(p: Props) {
         tabIndex={0}
         aria-label="Conversation"
         aria-busy={p.busy || undefined}
+        data-dense={p.dense || undefined}
         className="h-full overflow-y-auto [overflow-anchor:none]"
         onScroll={(e) => {
           const el = e.currentTarget;
@@ -124,7 +127,7 @@ export function Conversation(p: Props) {
                   actions={p.actions}
                   newest={p.newest}
                   selected={row.key === p.selected}
-                  open={p.open.has(row.key)}
+                  open={p.isOpen(row)}
                   onToggle={p.onToggle}
                   onSelect={p.onSelect}
                 />

@@ -1,15 +1,10 @@
 import type { Message } from "@tapedeck/client";
 import { isObject } from "@tapedeck/client/fold";
-import { memo, Suspense } from "react";
-import { lazyPart } from "@/components/lazy-part";
+import { memo } from "react";
 import { brief, duration } from "../format";
 import { Icon } from "../icons";
 import { JsonView } from "../json";
-
-const loadMarkdown = () => import("../markdown");
-const Markdown = lazyPart(loadMarkdown);
-// It begins to load with the page, before there is a text to show. A failure is tried again by lazyPart.
-void loadMarkdown().catch(() => undefined);
+import { MessageText } from "./message-text";
 
 const roles: Record<string, string> = {
   user: "User",
@@ -39,13 +34,7 @@ export const MessageBody = memo(function MessageBody({ message: m, open, onToggl
   const streaming = m.status === "running";
   return (
     <div className={`${m.role === "user" ? "rounded-md bg-user-soft px-3 py-2" : ""} ${streaming ? "typing-in" : ""}`}>
-      {m.role === "user" || m.role === "tool" ? (
-        <p className="whitespace-pre-wrap [overflow-wrap:anywhere]">{m.text}</p>
-      ) : (
-        <Suspense fallback={<p className="invisible whitespace-pre-wrap [overflow-wrap:anywhere]">{m.text}</p>}>
-          <Markdown text={m.text} streaming={streaming} />
-        </Suspense>
-      )}
+      <MessageText message={m} />
       {m.parts !== undefined && <Attached parts={m.parts} />}
       {m.content !== undefined && <JsonView value={m.content} label={m.activity_type ?? "activity"} />}
       <CutOffNote status={m.status} />
@@ -98,7 +87,9 @@ function Thinking({ message: m, open, onToggle }: Props) {
         )}
       </button>
       {open && (
-        <p className="mt-1 border-l-2 border-line pl-3 whitespace-pre-wrap [overflow-wrap:anywhere]">{m.text}</p>
+        <div className="mt-1 border-l-2 border-line pl-3">
+          <MessageText message={{ ...m, role: "user" }} />
+        </div>
       )}
     </div>
   );

@@ -17,7 +17,7 @@ interface Props {
   newest?: number;
   selected: boolean;
   open: boolean;
-  onToggle: (key: string) => void;
+  onToggle: (row: Row) => void;
   onSelect: (key?: string) => void;
 }
 
@@ -31,7 +31,7 @@ export const RowView = memo(function RowView(p: Props) {
     case "retry":
       return <RetryRow {...p} />;
     case "end":
-      return <RunEnd run={row.run} />;
+      return <RunEnd run={row.run} onAgain={p.actions.onAgain} />;
     default:
       return <ItemRow {...p} />;
   }
@@ -51,7 +51,7 @@ function ItemRow(p: Props) {
       onPointerLeave={() => setActive(false)}
       onFocus={() => setActive(true)}
       onBlur={(e) => !e.currentTarget.contains(e.relatedTarget) && setActive(false)}
-      className={`group relative grid grid-cols-[3.5rem_1fr] gap-x-2 rounded-md border-l-2 py-1.5 pr-1 pl-2 ${p.selected ? "border-accent bg-accent-soft/40" : "border-transparent"}`}
+      className={`group relative grid grid-cols-[3.5rem_1fr] gap-x-2 rounded-md border-l-2 py-1.5 pr-1 pl-2 dense:py-0.5 ${p.selected ? "border-accent bg-accent-soft/40" : "border-transparent"}`}
     >
       <span className="pt-0.5 text-right text-xs text-muted tabular-nums">
         {began ? p.positionText({ offset: row.offset, timestamp: began }) : ""}
@@ -74,7 +74,7 @@ function ItemRow(p: Props) {
 }
 
 function Body({ row, open, onToggle, actions }: Props) {
-  const toggle = useCallback(() => onToggle(row.key), [onToggle, row.key]);
+  const toggle = useCallback(() => onToggle(row), [onToggle, row]);
   if (row.kind === "message") return <MessageBody message={row.message} open={open} onToggle={toggle} />;
   if (row.kind === "tool")
     return <ToolBody call={row.call} open={open} onToggle={toggle} onThread={actions.onThread} />;
@@ -111,6 +111,15 @@ function Actions({ row, actions, selected, all }: Props & { all: boolean }) {
               label="Edit and run again"
               icon="edit"
               onClick={() => actions.onEdit?.(row.message)}
+            />
+          )}
+          {actions.onAgain && invocation && (
+            <IconButton
+              className="size-7"
+              label="Run again from here with another agent"
+              keys="A"
+              icon="agent"
+              onClick={() => actions.onAgain?.(invocation)}
             />
           )}
           <IconButton
@@ -175,7 +184,7 @@ const ends: Record<string, [text: string, className: string]> = {
 };
 
 /** The end of a run. */
-function RunEnd({ run }: { run: Run }) {
+function RunEnd({ run, onAgain }: { run: Run; onAgain?: RowActions["onAgain"] }) {
   const [text, colour] = ends[run.status] ?? [run.status, "text-muted"];
   const tokens = (run.usage as { totalTokens?: number } | undefined)?.totalTokens;
   return (
@@ -183,7 +192,7 @@ function RunEnd({ run }: { run: Run }) {
       <Rule className={colour}>
         <span className="font-medium">{text}</span>
         <span className="text-muted">
-          {duration(run.duration_ms)}
+          {run.duration_ms ? duration(run.duration_ms) : ""}
           {tokens ? ` · ${short(tokens)} tokens` : ""}
           {run.status === "cancelled" && run.resumable !== undefined
             ? ` · ${run.resumable ? "can be resumed" : "cannot be resumed: the agent had not begun"}`
@@ -194,6 +203,11 @@ function RunEnd({ run }: { run: Run }) {
         <p className="mb-2 ml-[calc(4.5rem+2px)] rounded-md border border-bad/40 bg-bad-soft px-3 py-2 text-[13px] [overflow-wrap:anywhere]">
           <span title={run.error.code ? `Code: ${run.error.code}` : undefined}>{sentence(run.error.message)}</span>
         </p>
+      )}
+      {run.status === "failed" && onAgain && (
+        <Button look="ghost" icon="agent" className="mb-2 ml-[4rem]" onClick={() => onAgain(run.invocation)}>
+          Run again with another agent
+        </Button>
       )}
     </div>
   );

@@ -1,4 +1,5 @@
 import type { JsonObject, Marker, Message, Permission, Retry, Run, Snapshot, ToolCall } from "@tapedeck/client";
+import { editsOf } from "./edit";
 
 /** One row of a conversation. Its key identifies the item that it shows. */
 export type Row =
@@ -126,9 +127,22 @@ export function isFolded(row: Row): boolean {
   return row.kind === "tool" || (row.kind === "message" && row.message.role === "reasoning");
 }
 
+/** Whether a row is unfolded until a user folds it: what failed, and what changed files. */
+export function isNotable(row: Row): boolean {
+  return row.kind === "tool" && (row.call.status === "failed" || editsOf(row.call).length > 0);
+}
+
 /** The invocation that a row belongs to. */
 export function invocationOf(row: Row): string | undefined {
   return itemOf(row)?.invocation;
+}
+
+/** The message of a user that began an invocation; without one, the newest of a thread. */
+export function taskOf(view: Pick<Parts, "messages"> | undefined, thread = "main", invocation?: string) {
+  const asks = view?.messages.filter((m) => m.role === "user" && m.text !== "") ?? [];
+  return invocation
+    ? asks.find((m) => m.invocation === invocation)
+    : asks.findLast((m) => m.thread === thread && m.invocation);
 }
 
 /** Whether a marker is a jump, which reverts events before it. */
@@ -173,6 +187,8 @@ export interface RowActions {
   onFork?: (at: number) => void;
   /** Edits a user's message and runs it again, in a fork. */
   onEdit?: (message: Message) => void;
+  /** Runs the turn of a row again with another agent, in a fork. */
+  onAgain?: (invocation?: string) => void;
   onLink?: (at: number) => void;
   onSeek: (at: number) => void;
   onPlay: (at: number) => void;

@@ -5,7 +5,9 @@ import { brief, duration } from "../format";
 import { Icon } from "../icons";
 import { Plain, pretty } from "../json";
 import { visible } from "./action";
-import { EditDiff, editOf } from "./edit-diff";
+import { CopyButton } from "./copy-button";
+import { editsOf } from "./edit";
+import { EditDiff } from "./edit-diff";
 
 const marks: Record<string, [mark: string, word: string, className: string]> = {
   pending: ["◌", "pending", "text-muted"],
@@ -64,20 +66,29 @@ function SubAgent({ thread, onThread }: { thread: string; onThread: (thread: str
 }
 
 function ToolDetails({ call }: { call: ToolCall }) {
-  const edit = editOf(call);
+  const edits = editsOf(call);
   const error = call.result?.error;
   return (
     <div className="flex flex-col gap-2 border-t border-line p-2.5">
       <Part
         name={call.input === undefined ? "Arguments (incomplete or not JSON)" : "Arguments"}
         wanted={call.arguments !== "" || call.input !== undefined}
+        copied={argumentsText(call)}
       >
-        {edit ? <EditDiff edit={edit} /> : <Arguments call={call} />}
+        {edits.length === 0 && <Arguments call={call} />}
+        {edits.map((e, i) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: edits have no id, and never change
+          <EditDiff key={i} edit={e} />
+        ))}
       </Part>
-      <Part name="Error" wanted={error !== undefined}>
+      <Part name="Error" wanted={error !== undefined} copied={error}>
         <Plain text={error ?? ""} label={`Error of ${visible(call.name)}`} className="text-bad" />
       </Part>
-      <Part name={call.status === "failed" ? "Output (failed)" : "Output"} wanted={call.result !== undefined}>
+      <Part
+        name={call.status === "failed" ? "Output (failed)" : "Output"}
+        wanted={call.result !== undefined}
+        copied={call.result?.text}
+      >
         <Plain
           text={indented(call.result?.text ?? "") || "(no output)"}
           label={`Output of ${visible(call.name)}`}
@@ -153,14 +164,33 @@ const noResult: Record<string, string> = {
   interrupted: "The run was interrupted before a result arrived",
 };
 
-function Part({ name, wanted, children }: { name: string; wanted: boolean; children: React.ReactNode }) {
+interface PartProps {
+  name: string;
+  wanted: boolean;
+  /** What its button copies; absent or empty for no button. */
+  copied?: string;
+  children: React.ReactNode;
+}
+
+function Part({ name, wanted, copied, children }: PartProps) {
   if (!wanted) return null;
   return (
     <div>
-      <p className="mb-1 text-xs font-medium text-muted">{name}</p>
+      <div className="mb-1 flex items-center gap-1">
+        <p className="text-xs font-medium text-muted">{name}</p>
+        {copied && <CopyButton text={copied} label={`Copy: ${name}`} />}
+      </div>
       {children}
     </div>
   );
+}
+
+/** The text of the arguments that people want to copy: a command alone, or all of it. */
+function argumentsText({ input, arguments: raw }: ToolCall): string {
+  if (input === undefined) return raw;
+  if (input && typeof input === "object" && !Array.isArray(input) && typeof input.command === "string")
+    return input.command;
+  return pretty(input);
 }
 
 /** The language of a tool's output, if known: that of the file that it read, a diff, or JSON. */

@@ -1,8 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
 import type { Envelope, EventsQuery } from "@tapedeck/client";
 import { useState } from "react";
-import { client } from "@/client";
 import { useSource } from "@/hooks/source";
+import { client } from "@/live";
 import { Plain, pretty } from "../json";
 import { Button } from "../ui";
 import { CopyButton } from "./copy";

@@ -1,12 +1,12 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
 import type { Envelope } from "@tapedeck/client";
 import { useEffect, useRef, useState } from "react";
-import { client } from "@/client";
 import type { PositionText } from "@/hooks/position-text";
 import { matching, type RawFilter, useRawEvents } from "@/hooks/raw-events";
 import { useSource } from "@/hooks/source";
 import { useSettled } from "@/hooks/tick";
 import { useToggled } from "@/hooks/toggled";
+import { client } from "@/live";
 import { plural } from "../format";
 import { Button, ErrorBox, field, Notice } from "../ui";
 import { CopyButton } from "./copy";

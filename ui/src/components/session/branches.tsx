@@ -117,7 +117,7 @@ function BranchRow({
               search={{ at: i.first + 1 }}
               className={`hover:underline ${reverted ? "line-through" : ""}`}
             >
-              <span className="tabular-nums">{i.first}</span> {i.title || i.invocation}
+              <span className="tabular-nums">{i.first}</span> <bdi>{i.title || i.invocation}</bdi>
             </Link>
           </li>
         ))}

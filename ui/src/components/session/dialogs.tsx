@@ -1,15 +1,17 @@
-import type { Message, ReplayIndex, Snapshot } from "@tapedeck/client";
+import type { Json, Message, ReplayIndex, Snapshot } from "@tapedeck/client";
 import { EditDialog } from "./edit-dialog";
 import { ExportDialog } from "./export-dialog";
 import { ForkDialog } from "./fork-dialog";
 import { RewindDialog } from "./rewind-dialog";
 import { ShareDialog } from "./share-dialog";
+import { StateDialog } from "./state-dialog";
 
 /** The open dialog of a session. */
 export type Dialog =
   | { kind: "rewind"; invocation: string }
   | { kind: "fork"; at: number }
-  | { kind: "edit"; message: Message }
+  | { kind: "edit"; message: Message; again?: boolean }
+  | { kind: "state"; at: number; value?: Json }
   | { kind: "share" }
   | { kind: "export"; recording?: boolean };
 
@@ -57,10 +59,24 @@ export function SessionDialog({ id, dialog, view, index, at, head, onChange, onF
           id={id}
           title={view.session.title}
           message={dialog.message}
+          again={dialog.again}
           at={
             index?.invocations.find((i) => i.invocation === dialog.message.invocation)?.first ?? dialog.message.offset
           }
           last={view.runs.find((r) => r.invocation === dialog.message.invocation)?.agent}
+          own={view.session.agent}
+          onClose={close}
+          onDone={onForked}
+        />
+      );
+    case "state":
+      return (
+        <StateDialog
+          id={id}
+          title={view.session.title}
+          at={dialog.at}
+          value={dialog.value}
+          last={view.runs.findLast((r) => r.thread === "main")?.agent}
           own={view.session.agent}
           onClose={close}
           onDone={onForked}
@@ -77,6 +93,6 @@ export function SessionDialog({ id, dialog, view, index, at, head, onChange, onF
         />
       );
     case "export":
-      return <ExportDialog id={id} at={at} recording={dialog.recording} onClose={close} />;
+      return <ExportDialog id={id} at={at} head={head} recording={dialog.recording} onClose={close} />;
   }
 }

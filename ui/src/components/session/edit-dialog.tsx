@@ -1,8 +1,7 @@
-import { useMutation } from "@tanstack/react-query";
 import type { Message } from "@tapedeck/client";
 import { useState } from "react";
-import { api } from "@/client";
-import { answererOf, type Choice, rememberChoice, useAgents, useChoice } from "@/hooks/agents";
+import { anotherOf, answererOf, useAgents, useChoice } from "@/hooks/agents";
+import { useForkRun } from "@/hooks/fork-run";
 import { AgentPicker } from "../agent-picker";
 import { brief } from "../format";
 import { Button, Dialog, ErrorBox, field } from "../ui";
@@ -11,6 +10,8 @@ interface Props {
   id: string;
   title?: string;
   message: Message;
+  /** Keeps the words, and proposes another agent. */
+  again?: boolean;
   /** The fork shares the events before this offset. */
   at: number;
   /** The agent that answered the message. */
@@ -22,34 +23,31 @@ interface Props {
 }
 
 /** Runs a message again in a fork that leaves before it: with other words, or by another agent. */
-export function EditDialog({ id, title, message, at, last, own, onClose, onDone }: Props) {
+export function EditDialog({ id, title, message, again, at, last, own, onClose, onDone }: Props) {
   const [text, setText] = useState(message.text);
   const [here] = useChoice(id);
-  const [choice, choose] = useState(here);
+  const [picked, choose] = useState(again ? undefined : here);
   const [missing, setMissing] = useState("");
-  // A fork whose task was refused is used by the next attempt.
-  const [made, setMade] = useState<string>();
   const agents = useAgents();
+  const answered = last ?? own;
+  const other = again ? anotherOf(agents.data, answered) : undefined;
+  const choice = picked ?? (other && { agent: other.name });
   const chosen = answererOf({ choice, last, own, agents: agents.data });
   const thread = message.thread === "main" ? undefined : message.thread;
-  const run = useMutation({
-    mutationFn: async ({ agent, model }: Choice) => {
-      const fork = made ?? (await api.fork(id, { at, title: `${title || id}: ${brief(text, 60)}` })).id;
-      setMade(fork);
-      await api.task(fork, { task: text.trim(), agent, thread, ...(model ? { config: { model } } : {}) });
-      rememberChoice(fork, { agent, ...(model ? { model } : {}) });
-      return fork;
-    },
-    onSuccess: onDone,
-  });
+  const run = useForkRun(id, onDone);
   const submit = () => {
     const lacks = text.trim() === "" ? "The message is empty." : chosen.agent ? "" : "Choose who answers.";
     setMissing(lacks);
-    if (chosen.agent && !lacks)
-      run.mutate({ agent: chosen.agent.name, ...(chosen.model ? { model: chosen.model } : {}) });
+    if (!chosen.agent || lacks) return;
+    const by = { agent: chosen.agent.name, ...(chosen.model ? { model: chosen.model } : {}) };
+    run.mutate({
+      at,
+      title: titleOf(title || id, text, again ? by.agent : ""),
+      task: { text: text.trim(), thread, by },
+    });
   };
   return (
-    <Dialog title="Edit and run again" onClose={onClose}>
+    <Dialog title={again ? "Run again from here with another agent" : "Edit and run again"} onClose={onClose}>
       <form
         className="flex flex-col gap-3 text-[13px]"
         onSubmit={(e) => {
@@ -61,17 +59,24 @@ export function EditDialog({ id, title, message, at, last, own, onClose, onDone 
           A fork begins before this message, and the agent answers there. This session does not change. Files that tools
           have changed stay as they are.
         </p>
-        <label className="flex flex-col gap-1">
-          <span className="text-muted">Message</span>
-          <textarea
-            data-first
-            rows={5}
-            className={`${field} h-auto resize-y py-1.5 text-sm`}
-            value={text}
-            onChange={(e) => setText(e.target.value)}
-          />
-        </label>
+        {again ? (
+          <blockquote className="max-h-40 overflow-y-auto rounded-md bg-user-soft px-3 py-2 text-sm whitespace-pre-wrap [overflow-wrap:anywhere]">
+            {text}
+          </blockquote>
+        ) : (
+          <label className="flex flex-col gap-1">
+            <span className="text-muted">Message</span>
+            <textarea
+              data-first
+              rows={5}
+              className={`${field} h-auto resize-y py-1.5 text-sm`}
+              value={text}
+              onChange={(e) => setText(e.target.value)}
+            />
+          </label>
+        )}
         <AgentPicker id="edit-agent" agents={agents.data ?? []} answerer={chosen} onChoose={choose} />
+        {again && <Before answered={answered} alone={agents.data !== undefined && !other} />}
         {missing && (
           <p role="alert" className="text-bad">
             {missing}
@@ -88,5 +93,22 @@ export function EditDialog({ id, title, message, at, last, own, onClose, onDone 
         </div>
       </form>
     </Dialog>
+  );
+}
+
+/** The title of the fork says whose answer or which words are new there. */
+function titleOf(title: string, text: string, agent: string): string {
+  return agent ? `${title} (${agent})` : `${title}: ${brief(text, 60)}`;
+}
+
+/** Says who answered before, and that there is nobody else. */
+function Before({ answered, alone }: { answered?: string; alone: boolean }) {
+  return (
+    <p className="text-muted">
+      {answered ? `${answered} answered here. ` : ""}
+      {alone
+        ? "This server has no other agent that can run."
+        : "The head of the fork has a link that compares both answers."}
+    </p>
   );
 }

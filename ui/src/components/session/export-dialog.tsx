@@ -5,6 +5,7 @@ import { api } from "@/client";
 import { announce } from "@/hooks/notices";
 import { plural } from "../format";
 import { Button, Dialog, ErrorBox, field } from "../ui";
+import { openingOf, plainOpening, RecordingOptions } from "./recording-options";
 
 type Format = NonNullable<ExportRequest["format"]>;
 
@@ -21,18 +22,22 @@ interface Props {
   id: string;
   /** The playhead; absent for live. */
   at?: number;
+  head: number;
   /** Offer a recording first. */
   recording?: boolean;
   onClose: () => void;
 }
 
-export function ExportDialog({ id, at, recording, onClose }: Props) {
+export function ExportDialog({ id, at, head, recording, onClose }: Props) {
   const [format, setFormat] = useState<Format>(recording ? "html" : "ndjson");
   const [effective, setEffective] = useState(false);
   const [rules, setRules] = useState<Rules>({ secrets: true, pii: false, keys: "", patterns: "" });
   const [here, setHere] = useState(false);
+  const [opening, setOpening] = useState(plainOpening);
+  const end = here && at !== undefined ? at : head;
   const body = {
     format,
+    ...(format === "html" ? openingOf(opening, at ?? head, end) : {}),
     view: effective ? "effective" : "all",
     ...(here && at !== undefined ? { at } : {}),
     redact: redactionOf(rules),
@@ -43,11 +48,14 @@ export function ExportDialog({ id, at, recording, onClose }: Props) {
     mutationFn: (_key: string) => api.exportPreview(id, body),
   });
   const save = useMutation({
-    mutationFn: () => api.export(id, body),
-    onSuccess: (file) => {
+    mutationFn: async () => {
+      const found = redact ? (await api.exportPreview(id, body)).events : 0;
+      return { file: await api.export(id, body), found };
+    },
+    onSuccess: ({ file, found }) => {
       const name = `${id}.${formats.find(([f]) => f === format)?.[2] ?? "txt"}`;
       download(file, name);
-      announce({ text: `Saved as ${name}, where your browser keeps downloads` });
+      announce({ text: `Saved as ${name}, where your browser keeps downloads. ${said(redact, found)}` });
       onClose();
     },
   });
@@ -73,6 +81,7 @@ export function ExportDialog({ id, at, recording, onClose }: Props) {
             Only up to the current moment (offset {at})
           </Check>
         )}
+        {format === "html" && <RecordingOptions value={opening} at={at ?? head} onChange={setOpening} />}
         <Redaction rules={rules} onChange={setRules} />
         {redact && preview.data && preview.variables === previewKey && <PreviewList preview={preview.data} />}
         {failed && <ErrorBox error={failed.error} />}
@@ -89,6 +98,12 @@ export function ExportDialog({ id, at, recording, onClose }: Props) {
       </div>
     </Dialog>
   );
+}
+
+/** Says what was left out, and no more than that. */
+function said(redact: boolean, found: number): string {
+  if (!redact) return "Nothing was redacted.";
+  return found === 0 ? "The rules found nothing to redact." : `${plural(found, "event")} redacted.`;
 }
 
 interface Rules {
@@ -112,6 +127,10 @@ function Redaction({ rules, onChange }: { rules: Rules; onChange: (r: Rules) => 
   return (
     <fieldset className="flex flex-col gap-2">
       <legend className="mb-1 text-muted">Redact</legend>
+      <p className="text-xs text-muted">
+        The rules look for text of known forms. They do not look into pictures and Base64, and ids and names of members
+        stay. No rule finds everything: read the file before you share it.
+      </p>
       <Check on={rules.secrets} set={(secrets) => set({ secrets })}>
         Likely secrets
       </Check>

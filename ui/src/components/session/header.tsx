@@ -1,5 +1,6 @@
 import { Link } from "@tanstack/react-router";
 import type { Connection, SessionEntry, SessionInfo } from "@tapedeck/client";
+import { memo } from "react";
 import { archived, has, starred, tagsOf } from "@/hooks/labels";
 import type { Presence } from "@/hooks/people";
 import { dollars, duration, short } from "../format";
@@ -8,6 +9,7 @@ import { Menu, type MenuItem } from "../menu";
 import { StatusChip } from "../status";
 import { Tag } from "../tag";
 import { Button } from "../ui";
+import { budgetOf } from "./budget";
 import { useSummary } from "./panels";
 import { Avatars } from "./people";
 
@@ -27,7 +29,7 @@ interface Props {
   onPeople: () => void;
 }
 
-export function SessionHeader({
+export const SessionHeader = memo(function SessionHeader({
   id,
   info,
   entry,
@@ -42,6 +44,7 @@ export function SessionHeader({
   onPeople,
 }: Props) {
   const summary = useSummary(id, head).data;
+  const budget = budgetOf(entry ?? {}, Date.now());
   return (
     <div className="not-zen flex min-h-12 flex-wrap items-center gap-x-3 gap-y-1 border-b border-line bg-panel px-4 py-1.5">
       <div className="min-w-0">
@@ -51,13 +54,15 @@ export function SessionHeader({
               <Icon name="starred" />
             </span>
           )}
-          <span className={`truncate ${info.title ? "" : "text-muted"}`} title={info.title}>
+          <span dir="auto" className={`truncate ${info.title ? "" : "text-muted"}`} title={info.title}>
             {info.title || "Untitled session"}
           </span>
         </h1>
         <p className="truncate text-xs text-muted">
-          <span className="font-mono">{id}</span>
-          {info.agent && " · "}
+          <span className="max-sm:hidden">
+            <span className="font-mono">{id}</span>
+            {info.agent && " · "}
+          </span>
           {info.agent === "workflow" && <Icon name="flow" className="size-3" />} {info.agent}
           {entry?.parent && (
             <>
@@ -68,7 +73,8 @@ export function SessionHeader({
                 search={{ at: entry.fork_at }}
                 className="hover:underline"
               >
-                <Icon name="fork" className="size-3" /> {entry.copy ? "copy" : "fork"} of {entry.parent}
+                <Icon name="fork" className="size-3" /> {entry.copy ? "copy" : "fork"}
+                <span className="max-sm:hidden"> of {entry.parent}</span>
               </Link>
               {" · "}
               <Link to="/compare" search={{ a: entry.parent, b: id }} className="text-accent hover:underline">
@@ -97,6 +103,14 @@ export function SessionHeader({
             {summary.cost_usd === undefined ? "" : ` · ${dollars(summary.cost_usd)}`}
           </span>
         )}
+        {budget.texts.length > 0 && (
+          <span
+            title="Used of the budget of the session; beyond it a run asks before it continues"
+            className={budget.over ? "text-warn" : ""}
+          >
+            {budget.texts.join(" · ")}
+          </span>
+        )}
         <Avatars presence={presence} onOpen={onPeople} />
         <span className="flex items-center">
           <Button look="ghost" icon="share" onClick={onShare} title="S">
@@ -110,7 +124,7 @@ export function SessionHeader({
       </div>
     </div>
   );
-}
+});
 
 const states: Record<Connection["state"], [text: string, className: string]> = {
   connecting: ["Connecting", "text-muted"],

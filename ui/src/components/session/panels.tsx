@@ -1,20 +1,34 @@
 import { useQuery } from "@tanstack/react-query";
-import type { Run, Snapshot, Thread } from "@tapedeck/client";
+import type { ReplayIndex, Run, Snapshot, Thread, ToolCall } from "@tapedeck/client";
 import { Tabs as Radix } from "radix-ui";
-import { type ReactNode, useEffect, useRef } from "react";
+import { type CSSProperties, memo, type ReactNode, useEffect, useRef } from "react";
 import type { PositionText } from "@/hooks/position-text";
 import { useSource } from "@/hooks/source";
 import { useThrottled } from "@/hooks/tick";
 import { type Panel, panels } from "@/router/search";
+import type { Hidden } from "../events/raw-events";
 import { dollars, duration, plural, short } from "../format";
 import { JsonView } from "../json";
 import { StatusChip } from "../status";
 import { Button, ErrorBox, IconButton, Loading } from "../ui";
+import { ChangesPanel } from "./changes-panel";
+import { OutlinePanel } from "./outline-panel";
+import { Resizer, usePanelWidth } from "./resizer";
 import { Tools } from "./tools";
+
+/** What the panels show of a conversation: nothing that changes with each event. */
+export type PanelView = Pick<Snapshot, "tool_calls" | "plan" | "state" | "runs"> & { threads: PanelThread[] };
+type PanelThread = Pick<Thread, "name" | "parent" | "messages" | "status">;
+
+/** What the panels show of a part of a conversation. */
+export function panelView({ tool_calls, plan, state, runs }: Snapshot, threads: Snapshot["threads"]): PanelView {
+  const named = threads.map(({ name, parent, messages, status }) => ({ name, parent, messages, status }));
+  return { tool_calls, plan, state, runs, threads: named };
+}
 
 interface Props {
   id: string;
-  view: Snapshot;
+  view: PanelView;
   positionText: PositionText;
   head: number;
   panel: Panel;
@@ -24,15 +38,24 @@ interface Props {
   /** Opens a thread in its own panel. */
   onPane?: (t: string) => void;
   onSeek: (at: number) => void;
+  /** Goes to the turn that begins at an offset. */
+  onTurn: (offset: number) => void;
+  /** What the panel Outline shows beside the view, while it is open. */
+  outline?: { index: ReplayIndex | undefined; hidden: Hidden[]; at: number };
+  /** What the panel Changes shows, while it is open: calls, also those of sub-agents, and the number of messages that are not loaded. */
+  changed?: { calls: ToolCall[]; earlier: number };
   onClear?: (thread: string) => void;
+  /** Changes the shared state in a fork; absent in a recording. */
+  onEditState?: () => void;
   /** The panel People; absent in a recording. */
   people?: ReactNode;
   peopleCount?: number;
 }
 
 /** The panels beside the conversation. They show the state at the playhead. */
-export function Panels(p: Props) {
+export const Panels = memo(function Panels(p: Props) {
   const { view } = p;
+  const [width, setWidth] = usePanelWidth();
   const done = view.plan?.entries.filter((e) => e.status === "completed").length ?? 0;
   const counts: Partial<Record<Panel, string>> = {
     plan: view.plan ? `${done}/${view.plan.entries.length}` : "",
@@ -43,8 +66,10 @@ export function Panels(p: Props) {
   return (
     <aside
       aria-label="Session details"
-      className="flex w-96 max-w-full shrink-0 flex-col border-l border-line bg-panel max-lg:absolute max-lg:inset-y-0 max-lg:right-0 max-lg:z-20 max-lg:shadow-lg"
+      style={{ "--width": `${width}px` } as CSSProperties}
+      className="relative flex w-(--width) max-w-[60%] shrink-0 flex-col border-l border-line bg-panel max-lg:absolute max-lg:inset-y-0 max-lg:right-0 max-lg:z-20 max-lg:w-[28.5rem] max-lg:max-w-full max-lg:shadow-lg"
     >
+      <Resizer width={width} onWidth={setWidth} />
       <Tabs
         names={names}
         labels={labels}
@@ -63,6 +88,10 @@ export function Panels(p: Props) {
         aria-label={labels[p.panel]}
         className="min-h-0 flex-1 overflow-y-auto p-3 text-[13px]"
       >
+        {p.panel === "outline" && p.outline && (
+          <OutlinePanel {...p.outline} calls={view.tool_calls} positionText={p.positionText} onTurn={p.onTurn} />
+        )}
+        {p.panel === "changes" && p.changed && <ChangesPanel {...p.changed} onSeek={p.onSeek} />}
         {p.panel === "tools" &&
           (view.tool_calls.length > 0 ? (
             <Tools calls={view.tool_calls} positionText={p.positionText} onSeek={p.onSeek} />
@@ -70,21 +99,18 @@ export function Panels(p: Props) {
             <EmptyNote>No tool calls.</EmptyNote>
           ))}
         {p.panel === "plan" && <PlanList view={view} />}
-        {p.panel === "state" &&
-          (view.state ? (
-            <JsonView value={view.state.value} label="Shared state" />
-          ) : (
-            <EmptyNote>No shared state.</EmptyNote>
-          ))}
+        {p.panel === "state" && <State view={view} onEdit={p.onEditState} />}
         {p.panel === "threads" && <Threads {...p} />}
         {p.panel === "summary" && <SummaryList id={p.id} head={p.head} />}
         {p.panel === "people" && p.people}
       </div>
     </aside>
   );
-}
+});
 
 const labels: Record<Panel, string> = {
+  outline: "Outline",
+  changes: "Changes",
   tools: "Tools",
   plan: "Plan",
   state: "State",
@@ -118,7 +144,7 @@ export function Tabs<T extends string>(p: TabsProps<T>) {
       <Radix.List
         ref={list}
         aria-label={label}
-        className={`more-aside flex shrink-0 overflow-x-auto border-b border-line ${tight ? "justify-between px-1.5" : "gap-1 px-2"}`}
+        className={`more-aside flex shrink-0 overflow-x-auto border-b border-line ${tight ? "justify-between px-1.5" : "gap-1 px-2 max-sm:gap-0"}`}
       >
         {names.map((n) => (
           <Radix.Trigger
@@ -126,10 +152,10 @@ export function Tabs<T extends string>(p: TabsProps<T>) {
             value={n}
             data-tab={n}
             aria-controls={n === current ? controls : undefined}
-            className={`-mb-px border-b-2 ${tight ? "px-1" : "px-1.5"} py-2 text-[13px] whitespace-nowrap ${n === current ? "border-accent font-medium" : "border-transparent text-muted hover:text-text"}`}
+            className={`-mb-px border-b-2 ${tight ? "px-1" : "px-1.5 max-sm:px-1"} py-2 text-[13px] whitespace-nowrap ${n === current ? "border-accent font-medium" : "border-transparent text-muted hover:text-text"}`}
           >
             {labels[n]}
-            {counts?.[n] && <span className="ml-1 text-xs text-muted tabular-nums">{counts[n]}</span>}
+            {counts?.[n] && <span className="ml-1 text-xs text-muted tabular-nums max-sm:hidden">{counts[n]}</span>}
           </Radix.Trigger>
         ))}
       </Radix.List>
@@ -141,9 +167,26 @@ function EmptyNote({ children }: { children: ReactNode }) {
   return <p className="py-6 text-center text-muted">{children}</p>;
 }
 
+function State({ view, onEdit }: { view: PanelView; onEdit?: () => void }) {
+  return (
+    <div className="flex flex-col gap-2">
+      {view.state ? (
+        <JsonView value={view.state.value} label="Shared state" />
+      ) : (
+        <EmptyNote>No shared state.</EmptyNote>
+      )}
+      {onEdit && (
+        <Button icon="edit" className={view.state ? "self-start" : "self-center"} onClick={onEdit}>
+          Change it in a fork
+        </Button>
+      )}
+    </div>
+  );
+}
+
 const planMarks: Record<string, string> = { completed: "✓", in_progress: "→", cancelled: "■", interrupted: "‖" };
 
-function PlanList({ view }: { view: Snapshot }) {
+function PlanList({ view }: { view: PanelView }) {
   const entries = view.plan?.entries ?? [];
   const running = view.plan?.status === "running";
   if (entries.length === 0) return <EmptyNote>No plan.</EmptyNote>;
@@ -210,7 +253,7 @@ function Threads({ view, thread, onThread, onPane, onClear }: Props) {
 }
 
 /** A sub-agent's thread is named by its agent and its parent thread, because its own name is generated. */
-function threadLabel(t: Thread, view: { runs: Run[] }): string {
+function threadLabel(t: PanelThread, view: { runs: Run[] }): string {
   if (!t.parent) return t.name;
   return `${view.runs.find((r) => r.thread === t.name)?.agent || "sub-agent"}, started in ${t.parent}`;
 }

@@ -2,7 +2,7 @@ import type { Marker, Permission } from "@tapedeck/client";
 import type { Deck } from "@tapedeck/client/player";
 import type { Hidden } from "@/components/events/raw-events";
 import { isJump } from "../conversation/rows";
-import { Button } from "../ui";
+import { Button, Notice } from "../ui";
 
 /** The ranges of events that are reverted at the playhead, of one thread or of all. */
 export function hiddenBy(marks: Marker[], deck: Deck): Hidden[] {
@@ -50,6 +50,24 @@ const looked = 50;
 export function hasTerminal(deck: Deck, head: number): boolean {
   for (let i = 0; i < Math.min(head, looked); i++) if (deck.event(i)?.channel === "terminal") return true;
   return false;
+}
+
+/** Stands for a conversation without rows. */
+export function NoRows({ text, onTerminal }: { text: string; onTerminal?: () => void }) {
+  return (
+    <div className="flex-1">
+      {onTerminal ? (
+        <Notice title="Only a terminal">
+          <p>This session has terminal output, and no messages.</p>
+          <Button look="primary" className="mt-3" onClick={onTerminal}>
+            Show the terminal
+          </Button>
+        </Notice>
+      ) : (
+        <Notice title="No messages yet">{text}</Notice>
+      )}
+    </div>
+  );
 }
 
 /** Says that reverted events are shown, and leads back. */

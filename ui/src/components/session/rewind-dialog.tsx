@@ -2,7 +2,7 @@ import { useMutation, useQuery } from "@tanstack/react-query";
 import { type Json, type Snapshot, TapedeckError, type ToolCall } from "@tapedeck/client";
 import { useState } from "react";
 import { api } from "@/client";
-import { editOf } from "../conversation/edit-diff";
+import { editsOf } from "../conversation/edit";
 import { brief, plural } from "../format";
 import { Button, Dialog, ErrorBox } from "../ui";
 import { putDraft } from "./composer";
@@ -210,6 +210,9 @@ function filesOf(calls: ToolCall[]): string[] {
     i && typeof i === "object" && !Array.isArray(i) && (i.content !== undefined || Array.isArray(i.edits))
       ? (i.file_path ?? i.path ?? i.filePath)
       : undefined;
-  const paths = calls.map((c) => editOf(c)?.path ?? path(c));
+  const paths = calls.flatMap((c) => {
+    const edits = editsOf(c);
+    return edits.length > 0 ? edits.map((e) => e.path) : [path(c)];
+  });
   return [...new Set(paths.filter((p) => typeof p === "string"))];
 }

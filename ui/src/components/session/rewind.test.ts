@@ -1,7 +1,7 @@
 import type { Branch, Snapshot } from "@tapedeck/client";
 import { expect, it } from "vitest";
 import { treeOf } from "../branches/tree";
-import { diffLines } from "../conversation/edit-diff";
+import { diffLines } from "../conversation/edit";
 import { canResume } from "./composer";
 import { changedKeys, hiddenByRewind } from "./rewind-dialog";
 

@@ -35,7 +35,8 @@ export function ShareDialog({ id, at, head, onExport, onClose }: Props) {
         {owns && <Guests id={id} at={at} head={head} />}
         <Part title="Recording">
           <p className="text-muted">
-            One file that plays in any browser, without this server. You choose what is left out, and see it before.
+            One file that plays in any browser, without this server. You choose what it shows first and what is left
+            out, and see that before.
           </p>
           <div>
             <Button icon="export" onClick={onExport}>
@@ -45,18 +46,31 @@ export function ShareDialog({ id, at, head, onExport, onClose }: Props) {
         </Part>
         <Part title="Embed">
           <p className="text-muted">
-            For your own page, with <code className="font-mono">tapedeck-player.js</code> of the npm package
+            In your own page, live, with <code className="font-mono">tapedeck-player.js</code> of the npm package
             @tapedeck/player. The server needs <code className="font-mono">--allow-origin</code> for that page.
             {!open && " The player sends no token: export the session as JSON, and name that file as its src."}
           </p>
-          <Copied
-            label="Embed code"
-            text={`<script src="tapedeck-player.js"></script>\n<tapedeck-player src="${page}"${at === undefined ? "" : ` at="${at}"`}></tapedeck-player>`}
-          />
+          <Copied label="Embed code" text={playerCode(page, at)} />
+          <p className="text-muted">
+            Or the recording in a frame: put the file beside your page. Nothing else is loaded, and it needs no server.
+          </p>
+          <Copied label="Code of the frame" text={frameCode(id, at)} />
         </Part>
       </div>
     </Dialog>
   );
+}
+
+function playerCode(page: string, at?: number): string {
+  const begin = at === undefined ? "" : ` poster="${at}" at="0"`;
+  return `<script src="tapedeck-player.js"></script>\n<tapedeck-player src="${page}"${begin}></tapedeck-player>`;
+}
+
+/** The recording may run its own script in the frame, and can do nothing to the page around it. */
+function frameCode(id: string, at?: number): string {
+  const look = at === undefined ? "" : `#poster=${at}`;
+  const file = encodeURIComponent(`${id}.html`);
+  return `<iframe src="${file}${look}" title="A recorded session" sandbox="allow-scripts"\n  style="width: 100%; height: 600px; border: 0"></iframe>`;
 }
 
 function Part({ title, children }: { title: string; children: ReactNode }) {
@@ -71,14 +85,14 @@ function Part({ title, children }: { title: string; children: ReactNode }) {
 /** A text with a button that copies it. */
 function Copied({ label, text, first }: { label: string; text: string; first?: boolean }) {
   const [done, setDone] = useState("");
-  const rows = text.split("\n").length;
+  const rows = text.split("\n").reduce((n, line) => n + Math.max(1, Math.ceil(line.length / 48)), 0); // long lines wrap
   return (
     <div className="flex flex-wrap items-start gap-2">
       <textarea
         readOnly
         rows={rows}
         aria-label={label}
-        className={`${field} h-auto min-w-48 flex-1 resize-none py-1.5 font-mono text-xs`}
+        className={`${field} h-auto min-w-48 flex-1 resize-none py-1.5 [field-sizing:content] font-mono text-xs`}
         value={text}
         onFocus={(e) => e.target.select()}
       />

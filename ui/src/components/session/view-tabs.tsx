@@ -1,3 +1,6 @@
+import { memo } from "react";
+import { Icon } from "../icons";
+import { Menu, type MenuItem } from "../menu";
 import { Button } from "../ui";
 import { Tabs } from "./panels";
 
@@ -13,10 +16,12 @@ interface Props<T extends string> {
   head: number;
   panelOpen: boolean;
   onPanel: () => void;
+  /** What the menu of the conversation offers. */
+  reading: MenuItem[];
 }
 
-/** The tabs of a session's views, and the button that toggles the panel. */
-export function ViewTabs<T extends string>({ names, labels, current, onChange, head, panelOpen, onPanel }: Props<T>) {
+function AnyTabs<T extends string>(p: Props<T>) {
+  const { names, labels, current, onChange, head, panelOpen, onPanel, reading } = p;
   return (
     <div className="not-zen flex items-stretch bg-panel">
       <div className="min-w-0 flex-1">
@@ -31,6 +36,9 @@ export function ViewTabs<T extends string>({ names, labels, current, onChange, h
       </div>
       {current === "conversation" && (
         <div className="flex items-center border-b border-line px-2">
+          <Menu label="How the conversation is shown" items={reading}>
+            <Icon name="list" />
+          </Menu>
           <Button look="ghost" className="h-7" aria-pressed={panelOpen} onClick={onPanel} title="p">
             Panel
           </Button>
@@ -39,3 +47,6 @@ export function ViewTabs<T extends string>({ names, labels, current, onChange, h
     </div>
   );
 }
+
+/** The tabs of a session's views, and the button that toggles the panel. */
+export const ViewTabs = memo(AnyTabs) as unknown as typeof AnyTabs;

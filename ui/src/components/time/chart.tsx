@@ -189,7 +189,9 @@ function Hint({ bar, x, y, now, right }: { bar: Bar; x: number; y: number; now: 
       className="pointer-events-none absolute z-10 max-w-80 rounded-md border border-line bg-panel px-2 py-1 text-xs shadow-lg"
       style={{ left: x, top: y + 16, transform: right ? "translateX(-100%)" : undefined }}
     >
-      <p className="truncate font-medium">{s.title || s.id}</p>
+      <p dir="auto" className="truncate font-medium">
+        {s.title || s.id}
+      </p>
       <p className="text-muted">
         {statusLabel(s.status ?? "idle")} · {new Date(bar.from).toLocaleString("en-GB")}
         {lengthOf(s, now) && ` · ${lengthOf(s, now)}`}

@@ -1,5 +1,5 @@
 import { hasOpenRun, type ReplayIndex } from "@tapedeck/client";
-import { prepareCanvas } from "../spark";
+import { prepareCanvas } from "../canvas";
 import { markOf } from "../status";
 import { type AgentLane, axisHeight, type Bar, minBarWidth, type Range, rowHeight, ticksOf, topOf } from "./layout";
 

@@ -1,6 +1,6 @@
 import type { Marker, ReplayIndex } from "@tapedeck/client";
+import { prepareCanvas } from "../canvas";
 import { duration } from "../format";
-import { prepareCanvas } from "../spark";
 import { type Axis, positionOf } from "./axis";
 
 /** The colour and the name of each kind of marker. */

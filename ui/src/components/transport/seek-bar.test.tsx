@@ -2,6 +2,8 @@
 
 import type { ReplayIndex } from "@tapedeck/client";
 import { cleanup, fireEvent, render, screen } from "@testing-library/react";
+import { flushSync } from "react-dom";
+import { createRoot } from "react-dom/client";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { switchKeys, useKeys } from "@/hooks/keys";
 import { axisOf } from "./axis";
@@ -72,4 +74,26 @@ it("stays within the session, and leaves other keys to the page and the browser"
   for (const [key, more] of [["x"], ["Tab"], ["ArrowLeft", { altKey: true }], ["Home", { ctrlKey: true }]] as const)
     expect(press(key, more)).toBe(true);
   expect(seeks).toHaveLength(1);
+});
+
+it("plays on if React's scheduler has no turn between many frames", () => {
+  vi.stubGlobal("IS_REACT_ACT_ENVIRONMENT", false); // act would give it a turn
+  const root = createRoot(document.createElement("div"));
+  const axis = axisOf("time", 100_000, [], false);
+  const draw = (position: number) =>
+    flushSync(() =>
+      root.render(
+        <SeekBar
+          index={{} as ReplayIndex}
+          axis={axis}
+          position={position}
+          positionText=""
+          onSeek={() => undefined}
+          onStart={() => undefined}
+          onEnd={() => undefined}
+        />,
+      ),
+    );
+  for (let frame = 0; frame < 100; frame++) draw(frame * 16);
+  root.unmount();
 });

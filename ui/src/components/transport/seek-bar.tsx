@@ -132,9 +132,11 @@ function stepOfKey(e: KeyboardEvent, { kind, length }: Axis): number | undefined
 function useZoom(axis: Axis, position: number) {
   const [span, setSpan] = useState(wholeSpan);
   const place = axis.place(position);
+  // The state is set only if the playhead leaves the part. React takes an effect that sets a state in
+  // each frame for an endless loop, if its scheduler has no turn between 50 frames.
   // biome-ignore lint/correctness/useExhaustiveDependencies: the user may scroll away until the playhead moves
   useEffect(() => {
-    setSpan((s) => (place < s[0] || place > s[1] ? zoom(s, 0, 1, (place - s[0]) / (s[1] - s[0]) - 0.1) : s));
+    if (place < span[0] || place > span[1]) setSpan((s) => zoom(s, 0, 1, (place - s[0]) / (s[1] - s[0]) - 0.1));
   }, [position]);
   return [span, setSpan] as const;
 }

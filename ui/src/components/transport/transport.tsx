@@ -24,7 +24,7 @@ export function Transport({ deck, state, cut, onCut, recording }: Props) {
   const axis = useMemo(() => axisOf(kind, length, gaps ?? [], cut), [kind, length, gaps, cut]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: head changes with each event; recompute only with a new index
   const positions = useMemo(() => positionsOf(deck, head, timed), [deck, index, timed]);
-  const times = timed ? `, ${clock(position)} of ${clock(length)}` : "; they have no times";
+  const times = timed ? `, ${clock(position)} of ${clock(length)}` : "; the bar counts events";
   const positionText = `event ${at} of ${head}${times}`;
   const running = live && hasOpenRun(state.view?.session.status);
   if (!index || head === 0) return null;
@@ -45,21 +45,26 @@ export function Transport({ deck, state, cut, onCut, recording }: Props) {
             {playing || running ? "Pause" : "Play"}
           </Button>
           <IconButton icon="forward" label="Step forward" keys="." onClick={() => deck.step(1, "item")} />
-          <IconButton icon="end" label="Go to end" keys="End" onClick={() => deck.seek(head)} />
+          <IconButton icon="end" label="Go to end" keys="End" onClick={deck.goLive} />
         </div>
         {timed ? (
           <span className="text-[13px] tabular-nums">
             <span className="font-medium">{clock(position, true)}</span>
-            <span className="text-muted"> / {clock(length)}</span>
+            <span className="text-muted"> / {clock(length, true)}</span>
           </span>
         ) : (
-          <span className="text-[13px] text-muted">No times: the bar counts events</span>
+          <span className="text-[13px] text-muted">The bar counts events</span>
         )}
         <span className="text-[13px] text-muted tabular-nums">
           event {at.toLocaleString("en")} of {head.toLocaleString("en")}
         </span>
         {!live && !recording && <PlaybackNotice state={state} onLive={deck.goLive} />}
         {running && <LiveNotice />}
+        {state.span && (
+          <span role="status" className="text-[13px] text-muted">
+            Plays one part at {state.span.speed}×, then stops
+          </span>
+        )}
         <div className="ml-auto flex items-center gap-3 text-[13px]">
           <Speed value={state.speed} onChange={deck.setSpeed} />
           <label className="flex items-center gap-1.5 text-muted">
@@ -80,7 +85,7 @@ export function Transport({ deck, state, cut, onCut, recording }: Props) {
         positionText={positionText}
         onSeek={deck.seekPosition}
         onStart={() => deck.seek(1)}
-        onEnd={() => deck.seek(head)}
+        onEnd={deck.goLive}
       />
     </section>
   );

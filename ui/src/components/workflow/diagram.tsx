@@ -1,8 +1,9 @@
 import "bpmn-js/dist/assets/diagram-js.css";
 import "./diagram.css";
-import { type ReactNode, useEffect, useMemo, useRef, useState } from "react";
+import { type ReactNode, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { createPortal } from "react-dom";
 import { IconButton, Notice, Spinner } from "../ui";
+import { dragByTouch } from "./touch";
 import { Drawing } from "./viewer";
 
 interface Props {
@@ -30,6 +31,7 @@ export default function Diagram({ xml, process, classes = nothing, badges = noth
   useEffect(() => {
     if (!place.current) return;
     const d = new Drawing(place.current, (element) => select.current?.(element));
+    const release = dragByTouch(place.current, d);
     let gone = false;
     setFailed(false);
     d.open(xml, process).then(
@@ -39,6 +41,7 @@ export default function Diagram({ xml, process, classes = nothing, badges = noth
     return () => {
       gone = true;
       setDrawing(undefined);
+      release();
       d.destroy();
     };
   }, [xml, process]);
@@ -51,6 +54,7 @@ export default function Diagram({ xml, process, classes = nothing, badges = noth
     observer.observe(el);
     return () => observer.disconnect();
   }, [drawing]);
+  const large = useFullScreen(drawing, selected ?? busiest(classes), selected);
   if (failed)
     return (
       <Notice title="This diagram cannot be drawn">
@@ -58,7 +62,12 @@ export default function Diagram({ xml, process, classes = nothing, badges = noth
       </Notice>
     );
   return (
-    <section aria-label="Diagram" className="workflow-diagram relative h-full min-h-0 overflow-hidden">
+    <section
+      aria-label="Diagram"
+      ref={large.box}
+      popover={large.on ? "manual" : undefined}
+      className={`workflow-diagram overflow-hidden bg-bg ${large.on ? "fixed inset-0 m-0 h-full max-h-none w-full max-w-none touch-none border-0 p-0 text-text" : "relative h-full min-h-0"}`}
+    >
       <div
         ref={place}
         className="absolute inset-0"
@@ -77,11 +86,53 @@ export default function Diagram({ xml, process, classes = nothing, badges = noth
             <IconButton icon="plus" label="Zoom in" onClick={() => drawing.zoom(1.25)} />
             <IconButton icon="minus" label="Zoom out" onClick={() => drawing.zoom(0.8)} />
             <IconButton icon="fit" label="Fit the diagram" onClick={() => drawing.fit()} />
+            <IconButton
+              icon={large.on ? "close" : "full"}
+              label={large.on ? "Leave the full screen" : "Show the diagram on the full screen"}
+              aria-pressed={large.on}
+              onClick={large.toggle}
+            />
           </div>
         </>
       )}
     </section>
   );
+}
+
+/** The element that a diagram which opens large shows first: what waits for a person, or else what is active. */
+function busiest(classes: Map<string, string>): string | undefined {
+  const is = (state: string) => [...classes].find(([, c]) => c === `state-${state}`)?.[0];
+  return is("waiting") ?? is("active");
+}
+
+/** The diagram over the whole page, with an element in its middle, until Escape or until a task opens. */
+function useFullScreen(drawing: Drawing | undefined, first: string | undefined, selected: string | undefined) {
+  const [on, setOn] = useState(false);
+  const box = useRef<HTMLElement>(null);
+  const was = useRef(false);
+  const toggle = useCallback(() => setOn((o) => !o), []);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only when it opens and closes; then the user moves it
+  useLayoutEffect(() => {
+    if (!drawing || on === was.current) return;
+    was.current = on;
+    if (on) box.current?.showPopover?.(); // above the heads and the panel of a task
+    drawing.resized();
+    if (on && first) drawing.show(first);
+    else drawing.fit();
+  }, [on, drawing]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the panel of the task is below
+  useEffect(() => setOn(false), [selected]);
+  useEffect(() => {
+    if (!on) return;
+    const leave = (e: KeyboardEvent) => {
+      if (e.key !== "Escape" || document.querySelector("dialog[open]")) return;
+      e.preventDefault(); // or else the page clears its selection
+      setOn(false);
+    };
+    document.addEventListener("keydown", leave, true);
+    return () => document.removeEventListener("keydown", leave, true);
+  }, [on]);
+  return { on, toggle, box };
 }
 
 /** One place for each badge, which bpmn-js moves with its element. */

@@ -9,7 +9,8 @@ export interface DiagramNode {
 
 export interface DiagramModel {
   nodes: DiagramNode[]; // in the order in which the process reaches them
-  drawn: boolean; // the file says where the elements are
+  drawn: boolean; // the file says where the elements are, and drawing them does not stop the page
+  shapes?: number; // how many elements the file places; absent if it cannot be read
 }
 
 const bpmn = "http://www.omg.org/spec/BPMN/20100524/MODEL";
@@ -38,7 +39,15 @@ export function modelOf(xml: string, process?: string): DiagramModel {
     processes[0];
   if (!root) return nothing;
   const shapes = file.getElementsByTagNameNS(bpmndi, "BPMNShape").length;
-  return { nodes: nodesIn(root, 0), drawn: shapes > 0 && shapes <= maxShapes };
+  return { nodes: nodesIn(root, 0), drawn: shapes > 0 && shapes <= maxShapes, shapes };
+}
+
+/** Why a diagram is not drawn; undefined if it is. */
+export function undrawnText({ drawn, shapes }: Omit<DiagramModel, "nodes">): string | undefined {
+  if (drawn) return undefined;
+  if (shapes === undefined) return "This diagram cannot be drawn: the file cannot be read.";
+  if (shapes === 0) return "This diagram cannot be drawn: the file does not say where its elements are.";
+  return `This diagram is not drawn: it has ${shapes.toLocaleString("en")} elements, and the page draws at most ${maxShapes.toLocaleString("en")}.`;
 }
 
 function nodesIn(scope: Element, depth: number): DiagramNode[] {

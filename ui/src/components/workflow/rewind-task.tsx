@@ -3,6 +3,13 @@ import { useState } from "react";
 import { api } from "@/client";
 import { Button, Dialog, ErrorBox } from "../ui";
 
+/** A task that was open at that moment, beside the one that was chosen. */
+export interface Redone {
+  title: string;
+  /** A person is asked, no agent works. */
+  asks: boolean;
+}
+
 interface Props {
   id: string;
   /** The offset at which the element was entered. */
@@ -10,6 +17,7 @@ interface Props {
   title: string;
   /** The titles of the other elements that were entered since. */
   later: string[];
+  again: Redone[];
   running: boolean;
   onClose: () => void;
   onDone: (text: string) => void;
@@ -18,9 +26,10 @@ interface Props {
 const maxNames = 8;
 
 /** Says what a rewind before an element reverts, and asks for confirmation. */
-export function RewindTask({ id, at, title, later: now, running: runs, onClose, onDone }: Props) {
+export function RewindTask({ id, at, title, later: now, again: open, running: runs, onClose, onDone }: Props) {
   // The dialog keeps its subject: the view behind it changes as soon as the rewind is in the log.
-  const [{ later, running }] = useState({ later: now, running: runs });
+  const [{ later, again, running }] = useState({ later: now, again: open, running: runs });
+  const [work, asks] = [again.filter((r) => !r.asks), again.filter((r) => r.asks)];
   const rewind = useMutation({
     mutationFn: async (again: boolean) => {
       await api.rewind(id, { to_offset: at });
@@ -36,12 +45,17 @@ export function RewindTask({ id, at, title, later: now, running: runs, onClose, 
           The workflow returns to where it was before <q className="font-medium">{title}</q>.
         </p>
         <ul className="list-disc pl-5 [overflow-wrap:anywhere]">
-          {later.length > 0 && (
-            <li>
-              Also reverted: {later.slice(0, maxNames).join(", ")}
-              {later.length > maxNames && ` and ${later.length - maxNames} more`}.
+          {later.length > 0 && <li>Also reverted: {namesOf(later)}.</li>}
+          {work.length > 0 && (
+            <li className="font-medium text-warn">
+              Not finished at that moment: {namesOf(work.map((r) => r.title))}. If the workflow runs again,{" "}
+              {work.length === 1
+                ? "this task begins again, and its agent is"
+                : "these tasks begin again, and their agents are"}{" "}
+              called again.
             </li>
           )}
+          {asks.length > 0 && <li>Asked again: {namesOf(asks.map((r) => r.title))}.</li>}
           {running && <li>What runs now is cancelled first.</li>}
           <li>The log keeps everything, and Undo restores it. Changes that tools made outside of the session stay.</li>
         </ul>
@@ -60,4 +74,9 @@ export function RewindTask({ id, at, title, later: now, running: runs, onClose, 
       </div>
     </Dialog>
   );
+}
+
+function namesOf(titles: string[]): string {
+  const more = titles.length - maxNames;
+  return titles.slice(0, maxNames).join(", ") + (more > 0 ? ` and ${more} more` : "");
 }

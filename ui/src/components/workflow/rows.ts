@@ -1,6 +1,7 @@
+import type { Run } from "@tapedeck/client";
 import type { DiagramInfo } from "@/hooks/diagram";
 import { type DiagramNode, isStep, titleOf } from "./model";
-import { type Count, countOf, type ElementNow } from "./states";
+import { type Count, countOf, type ElementNow, tookMs } from "./states";
 import type { TaskRow } from "./task-list";
 
 /** The lines of the list: the nodes of the diagram, then what ran but is not in it. */
@@ -8,6 +9,7 @@ export function rowsNow(
   { model, agents }: DiagramInfo,
   now: Map<string, ElementNow> | undefined,
   counts: Map<string, Count>,
+  runs: Run[],
 ): TaskRow[] {
   const nodes = model?.nodes ?? [];
   const known = new Set(nodes.map((n) => n.id));
@@ -28,7 +30,7 @@ export function rowsNow(
         isAgent: agents.has(n.id) || thread === true,
         count: countOf(here, counts),
         entered: here?.entered ?? 0,
-        tookMs: ran?.kind === "active" ? tookMs(ran.a) : undefined,
+        tookMs: ran?.kind === "active" ? tookMs(ran.a, runs) : undefined,
       };
     });
 }
@@ -41,10 +43,4 @@ function unknown(id: string, now: ElementNow): DiagramNode {
   const some = now.activations.find((x) => x.kind === "active");
   const a = some?.kind === "active" ? some.a : undefined;
   return { id, name: a?.name || id, type: a?.type || "task", depth: 0, documentation: "" };
-}
-
-/** A time is shown once the activation has ended: while it runs, the clock of the page could be wrong. */
-function tookMs(a: { started_at: string; ended_at?: string }): number | undefined {
-  if (a.ended_at === undefined) return undefined;
-  return Math.max(0, Date.parse(a.ended_at) - Date.parse(a.started_at));
 }

@@ -1,5 +1,5 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
-import type { Diagram, DiagramTask, Started } from "@tapedeck/client";
+import type { Diagram, DiagramTask, DiagramVariable, Started } from "@tapedeck/client";
 import { useId, useState } from "react";
 import { api } from "@/client";
 import { visible } from "../conversation/action";
@@ -36,6 +36,7 @@ export function StartForm({ diagram: d, run, agents, onAgents, refused, onStarte
     onSuccess: onStarted,
   });
   const [moreId, titleId] = [useId(), useId()];
+  const wanted = d.wanted ?? [];
   return (
     <form
       aria-label="Start"
@@ -47,7 +48,8 @@ export function StartForm({ diagram: d, run, agents, onAgents, refused, onStarte
     >
       {fields.length > 0 && <FormFields fields={fields} values={values} onChange={setValues} />}
       <Agents tasks={d.tasks} agents={agents} onChange={onAgents} />
-      <details>
+      {wanted.length > 0 && <Wanted variables={wanted} />}
+      <details open={wanted.length > 0 || undefined}>
         <summary className="text-muted hover:text-text">More: title, other variables</summary>
         <div className="mt-2 flex flex-col gap-3">
           <div className="flex flex-col gap-1">
@@ -79,7 +81,7 @@ export function StartForm({ diagram: d, run, agents, onAgents, refused, onStarte
         </div>
       </details>
       {start.isError && <ErrorBox error={start.error} />}
-      <div className="flex flex-wrap items-center gap-3">
+      <div className="sticky bottom-0 flex flex-wrap items-center gap-3 border-t border-line bg-bg py-2">
         <Button
           type="submit"
           look="primary"
@@ -93,6 +95,26 @@ export function StartForm({ diagram: d, run, agents, onAgents, refused, onStarte
         {refused && <span className="text-muted">{refused}</span>}
       </div>
     </form>
+  );
+}
+
+/** The variables that no field asks for. A run can begin without those that a message may bring. */
+function Wanted({ variables }: { variables: DiagramVariable[] }) {
+  const fromMessage = variables.some((v) => v.from_message);
+  const shown = variables.slice(0, 20);
+  return (
+    <p className="text-muted [overflow-wrap:anywhere]">
+      No element sets{" "}
+      {shown.map((v, i) => (
+        <span key={v.name}>
+          {i > 0 && ", "}
+          <code>{visible(v.name)}</code> (line {v.line})
+        </span>
+      ))}
+      {variables.length > shown.length && `, and ${variables.length - shown.length} more`}: give{" "}
+      {variables.length === 1 ? "it" : "them"} as other variables
+      {fromMessage && `, or a message may bring ${variables.length === 1 ? "it" : "them"}`}.
+    </p>
   );
 }
 

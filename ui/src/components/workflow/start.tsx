@@ -7,7 +7,7 @@ import { plural } from "../format";
 import { lazyPart } from "../lazy-part";
 import { Button, ErrorBox, field, Loading } from "../ui";
 import { storedName } from "./file";
-import { modelOf } from "./model";
+import { modelOf, undrawnText } from "./model";
 import { Problems } from "./problems";
 import { StartForm } from "./start-form";
 
@@ -37,7 +37,7 @@ export default function StartWorkflow({ bpmn, stored, file, onStarted, onStored 
   const problems = checked.error instanceof TapedeckError ? checked.error.problems : [];
   // What the server cannot read as XML is not read here either: the browser would log an error.
   const readable = checked.isSuccess || problems.some((p) => p.element);
-  const drawn = useMemo(() => readable && modelOf(bpmn).drawn, [bpmn, readable]);
+  const model = useMemo(() => (readable ? modelOf(bpmn) : undefined), [bpmn, readable]);
   const classes = useMemo(
     () => new Map(problems.flatMap((p) => (p.element ? [[p.element, "state-failed"]] : []))),
     [problems],
@@ -52,7 +52,8 @@ export default function StartWorkflow({ bpmn, stored, file, onStarted, onStored 
         </h2>
         <p className="text-[13px] text-muted [overflow-wrap:anywhere]">{about(d, stored, file)}</p>
       </div>
-      {drawn && (
+      {model && !model.drawn && <p className="text-[13px] text-muted">{undrawnText(model)}</p>}
+      {model?.drawn && (
         <div className="h-64 rounded-md border border-line bg-bg">
           <Suspense fallback={<Loading what="the diagram" />}>
             <Diagram xml={bpmn} process={d?.process} classes={classes} />

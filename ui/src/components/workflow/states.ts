@@ -1,4 +1,4 @@
-import type { Message, ToolCall } from "@tapedeck/client";
+import type { Message, Run, ToolCall } from "@tapedeck/client";
 import type { WorkflowActivation, WorkflowView } from "@tapedeck/client/fold";
 import type { RevertedActivation, WorkflowMoment } from "@tapedeck/client/workflow";
 
@@ -62,6 +62,9 @@ export function elementsNow(m: WorkflowMoment): Map<string, ElementNow> {
     now.state = isState(el.status) ? el.status : "active";
     now.entered = el.entered;
   }
+  for (const wait of waitsOf(m.workflow)) {
+    if (!out.has(wait.element)) of(wait.element).state = "waiting"; // an event that others wait for: it was not entered yet
+  }
   return out;
 }
 
@@ -108,6 +111,31 @@ export function countOf(now: ElementNow | undefined, counts: Map<string, Count>)
   return sum;
 }
 
+/**
+ * Where the newest run of an activation began. An activation that was resumed after a rewind or a
+ * crash keeps its first entry, but its agent has begun again on another thread.
+ */
+export function beginOf(a: WorkflowActivation, runs: Run[]): Pick<Run, "offset" | "started_at"> {
+  const run = a.thread === undefined ? undefined : runs.findLast((r) => r.thread === a.thread);
+  return run && (a.attempt ?? 1) > 1 && run.offset > a.offset ? run : a;
+}
+
+/** How long the newest run took. While it runs, the clock of the page could be wrong, so nothing is said. */
+export function tookMs(a: WorkflowActivation, runs: Run[]): number | undefined {
+  if (a.ended_at === undefined) return undefined;
+  return Math.max(0, Date.parse(a.ended_at) - Date.parse(beginOf(a, runs).started_at));
+}
+
+/** The activations whose work was open at an offset: a resume there does it from its beginning. */
+export function openAt(at: number, all: WorkflowActivation[]): WorkflowActivation[] {
+  return all.filter(
+    (a) =>
+      a.offset < at &&
+      (a.end_offset === undefined || a.end_offset >= at) &&
+      (a.thread !== undefined || a.type === "userTask"),
+  );
+}
+
 /** What a workflow waits for that a person or a program can do. */
 export interface Wait {
   element: string;
@@ -125,6 +153,11 @@ export function waitsOf(w: WorkflowView | undefined): Wait[] {
   if (!w) return [];
   const inside = w.activations.flatMap((a) => (a.waits ?? []).map((wait) => ({ ...wait, activation: a })));
   return [...inside, ...(w.waits ?? [])].filter((wait) => wait.for !== "agent");
+}
+
+/** The waits for an event that are not in its own activations: an event sub-process, or an event at a boundary. */
+export function waitsFor(element: string, w: WorkflowView | undefined): Wait[] {
+  return waitsOf(w).filter((wait) => wait.element === element && wait.activation?.element !== element);
 }
 
 /** What a wait is for, as a sentence without its element. */

@@ -1,6 +1,6 @@
 import type { Permission, Snapshot } from "@tapedeck/client";
 import type { WorkflowActivation } from "@tapedeck/client/fold";
-import { useMemo, useState } from "react";
+import { useEffect, useMemo, useRef, useState } from "react";
 import { visible } from "../conversation/action";
 import { Ask } from "../conversation/ask";
 import { MiniConversation } from "../conversation/mini-conversation";
@@ -13,7 +13,7 @@ import { Button, field } from "../ui";
 import { StateChip } from "./chip";
 import { type DiagramNode, kindOf, titleOf } from "./model";
 import { SendMessage } from "./send-message";
-import { type Activation, type ElementNow, waitText } from "./states";
+import { type Activation, beginOf, type ElementNow, tookMs, type Wait, waitText } from "./states";
 
 export interface PanelContext {
   id: string;
@@ -25,9 +25,12 @@ export interface PanelContext {
   thread: string;
   onAnswer: RowActions["onAnswer"];
   onSeek: (at: number) => void;
-  onPlay: (at: number) => void;
+  onPlay: (from: number, to: number | undefined) => void;
+  onLive: () => void;
   onThread: (thread: string) => void;
   onRewind: (a: WorkflowActivation) => void;
+  /** Changes when the keyboard asks for the form of the question; 0 if it does not. */
+  focus: number;
   /** Why nothing can be changed now; undefined if it can. */
   refused?: string;
 }
@@ -37,10 +40,12 @@ interface Props extends PanelContext {
   now?: ElementNow;
   isAgent: boolean;
   agent?: string;
+  /** What the process waits for at this element, beside what its own activations wait for. */
+  waits: Wait[];
 }
 
 /** What one element did: its activations, and of the chosen one the conversation or the question. */
-export function TaskPanel({ node, now, isAgent, agent, ...ctx }: Props) {
+export function TaskPanel({ node, now, isAgent, agent, waits, ...ctx }: Props) {
   const [chosen, choose] = useState<string>();
   const all = now?.activations ?? [];
   // A body of a loop only holds its instances.
@@ -62,7 +67,7 @@ export function TaskPanel({ node, now, isAgent, agent, ...ctx }: Props) {
               <span className="font-mono">{visible(shown.a.thread)}</span>
             </>
           )}
-          {shown?.kind === "active" && shown.a.ended_at && ` · ${duration(tookMs(shown.a))}`}
+          {shown?.kind === "active" && shown.a.ended_at && ` · ${duration(tookMs(shown.a, ctx.view.runs))}`}
         </p>
         {node.documentation && (
           <p className="max-h-24 overflow-y-auto whitespace-pre-wrap text-muted [overflow-wrap:anywhere]">
@@ -88,7 +93,14 @@ export function TaskPanel({ node, now, isAgent, agent, ...ctx }: Props) {
         )}
         {shown?.kind === "active" && <Actions a={shown.a} {...ctx} />}
       </div>
-      <Body shown={shown} isAgent={isAgent} {...ctx} />
+      {waits.length > 0 && (
+        <div className="flex flex-col gap-2 px-3 pt-3 text-[13px]">
+          {waits.map((w) => (
+            <WaitBox key={w.offset} wait={w} {...ctx} />
+          ))}
+        </div>
+      )}
+      {(shown || waits.length === 0) && <Body shown={shown} isAgent={isAgent} {...ctx} />}
     </div>
   );
 }
@@ -100,14 +112,10 @@ function nameOf(x: Activation, i: number, n: number): string {
   return `${of}${index}, ${x.a.status}`;
 }
 
-function tookMs(a: WorkflowActivation): number | undefined {
-  return a.ended_at === undefined ? undefined : Date.parse(a.ended_at) - Date.parse(a.started_at);
-}
-
-function Actions({ a, onPlay, onThread, onRewind, refused }: { a: WorkflowActivation } & PanelContext) {
+function Actions({ a, view, onPlay, onThread, onRewind, refused }: { a: WorkflowActivation } & PanelContext) {
   return (
     <div className="flex flex-wrap gap-1.5">
-      <Button icon="play" className="max-sm:h-11" onClick={() => onPlay(a.offset)}>
+      <Button icon="play" className="max-sm:h-11" onClick={() => onPlay(beginOf(a, view.runs).offset, a.end_offset)}>
         Replay this task
       </Button>
       <Button
@@ -166,24 +174,25 @@ function Details({ a, ...ctx }: { a: WorkflowActivation } & PanelContext) {
         </div>
       )}
       {waits.map((w) => (
-        <div key={`${w.element} ${w.offset}`} className="rounded-md border border-warn/50 bg-warn-soft px-3 py-2">
-          <p className="font-medium [overflow-wrap:anywhere]">It {visible(waitText(w))}.</p>
-          {w.for === "message" && (
-            <SendMessage
-              id={ctx.id}
-              thread={ctx.thread}
-              name={w.message ?? ""}
-              correlation={w.correlation}
-              refused={ctx.refused}
-            />
-          )}
-        </div>
+        <WaitBox key={`${w.element} ${w.offset}`} wait={w} {...ctx} />
       ))}
       {own > 0 && (
         <details>
           <summary className="text-muted hover:text-text">Variables of this run only</summary>
           <JsonView value={a.variables} label="Variables of this run" />
         </details>
+      )}
+    </div>
+  );
+}
+
+/** One wait, and the form of its message. */
+function WaitBox({ wait: w, id, thread, refused }: { wait: Wait } & PanelContext) {
+  return (
+    <div className="rounded-md border border-warn/50 bg-warn-soft px-3 py-2">
+      <p className="font-medium [overflow-wrap:anywhere]">It {visible(waitText(w))}.</p>
+      {w.for === "message" && (
+        <SendMessage id={id} thread={thread} name={w.message ?? ""} correlation={w.correlation} refused={refused} />
       )}
     </div>
   );
@@ -216,11 +225,34 @@ function ThreadOf({ a, name, id, view, jumps, live, onAnswer }: ThreadProps) {
 }
 
 /** The question of a user task, with its form. */
-function Question({ a, view, thread, live, onAnswer, refused }: { a: WorkflowActivation } & PanelContext) {
+function Question({
+  a,
+  view,
+  thread,
+  live,
+  onAnswer,
+  onLive,
+  focus,
+  refused,
+}: { a: WorkflowActivation } & PanelContext) {
+  const place = useRef<HTMLDivElement>(null);
   const asked = questionOf(a, view.permissions ?? [], thread);
+  const open = asked?.status === "open";
+  useEffect(() => {
+    if (focus > 0 && open) place.current?.querySelector<HTMLElement>("input, select, textarea, button")?.focus();
+  }, [focus, open]);
   if (!asked) return null;
   return (
-    <div className="min-h-0 overflow-y-auto p-3">
+    <div ref={place} className="flex min-h-0 flex-col gap-2 overflow-y-auto p-3 text-[13px]">
+      {open && !live && (
+        <p className="flex flex-wrap items-center gap-x-3 gap-y-1 text-muted">
+          This is how it was at the playhead.
+          <Button look="primary" className="max-sm:h-11" onClick={onLive}>
+            Go live to answer
+          </Button>
+        </p>
+      )}
+      {open && live && refused !== undefined && <p className="text-muted">Cannot answer: {refused}.</p>}
       <Ask permission={asked} onAnswer={live && refused === undefined ? onAnswer : undefined} />
     </div>
   );

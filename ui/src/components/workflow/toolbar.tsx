@@ -1,10 +1,11 @@
 import { useMutation } from "@tanstack/react-query";
 import type { Json, JsonObject } from "@tapedeck/client";
 import type { WorkflowMoment } from "@tapedeck/client/workflow";
+import { useState } from "react";
 import { api } from "@/client";
 import { visible } from "../conversation/action";
 import { StatusChip } from "../status";
-import { Button, ErrorBox } from "../ui";
+import { Button, Dialog, ErrorBox } from "../ui";
 import { waitsOf } from "./states";
 
 interface Props {
@@ -28,7 +29,7 @@ const outcomes = new Map(
 
 /** The name and the status of the workflow, and what can be done with all of it. */
 export function Toolbar({ id, moment: { workflow: w, diagram: d }, refused, notify, onVariables }: Props) {
-  const asks = waitsOf(w).some((wait) => wait.for === "user");
+  const waits = waitsOf(w).some((wait) => wait.for === "user");
   const did = (text: string) => () => notify(text);
   const clear = useMutation({ mutationFn: () => api.clear(id), onSuccess: did("Cleared. Undo restores it.") });
   const undo = useMutation({ mutationFn: () => api.undo(id), onSuccess: did("Restored") });
@@ -48,6 +49,7 @@ export function Toolbar({ id, moment: { workflow: w, diagram: d }, refused, noti
       }),
     onSuccess: did("The workflow runs again"),
   });
+  const [asks, setAsks] = useState(false);
   const all = [clear, undo, cancel, resume, again];
   const busy = all.some((m) => m.isPending);
   const failed = all.find((m) => m.isError);
@@ -58,7 +60,7 @@ export function Toolbar({ id, moment: { workflow: w, diagram: d }, refused, noti
     <div className="not-zen border-b border-line bg-panel">
       <div className="flex min-h-11 flex-wrap items-center gap-x-3 gap-y-1 px-4 py-1 text-[13px]">
         <p className="min-w-0 truncate font-medium">{visible(w?.name || d?.name || d?.process || "Workflow")}</p>
-        <StatusChip status={asks && w?.status === "running" ? "waiting" : (w?.status ?? "idle")} />
+        <StatusChip status={waits && w?.status === "running" ? "waiting" : (w?.status ?? "idle")} />
         <span className="text-xs text-muted">
           {w ? outcomes.get(w.outcome ?? "") : "Nothing of it is active at this moment."}
         </span>
@@ -94,18 +96,55 @@ export function Toolbar({ id, moment: { workflow: w, diagram: d }, refused, noti
             </>
           )}
           {w && (
-            <Button look="ghost" icon="clear" title={why("clear")} {...common} onClick={() => clear.mutate()}>
+            <Button
+              look="ghost"
+              icon="clear"
+              title={why("clear")}
+              {...common}
+              onClick={() => (w.status === "running" ? setAsks(true) : clear.mutate())}
+            >
               Clear execution
             </Button>
           )}
         </div>
       </div>
+      {asks && (
+        <ClearDialog
+          onClose={() => setAsks(false)}
+          onClear={() => {
+            setAsks(false);
+            clear.mutate();
+          }}
+        />
+      )}
       {failed && (
         <div className="px-4 pb-2">
           <ErrorBox error={failed.error} onClose={() => failed.reset()} />
         </div>
       )}
     </div>
+  );
+}
+
+/** Asks before a clear that cancels a run: Undo restores what was done, but not the run. */
+function ClearDialog({ onClose, onClear }: { onClose: () => void; onClear: () => void }) {
+  return (
+    <Dialog title="Clear a workflow that runs?" onClose={onClose}>
+      <div className="flex flex-col gap-3 text-[13px]">
+        <p>
+          The workflow is not at its end. A clear cancels it, with what its agents do now. Undo restores what was done
+          until then, and Resume continues it.
+        </p>
+        <div className="flex flex-wrap justify-end gap-2">
+          <Button look="ghost" onClick={onClose}>
+            Keep it
+          </Button>
+          <Button look="danger" icon="clear" onClick={onClear}>
+            Cancel and clear
+          </Button>
+        </div>
+      </div>
+    </Dialog>
   );
 }
 

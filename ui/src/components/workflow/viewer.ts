@@ -12,6 +12,7 @@ interface Shape {
 
 interface Canvas {
   zoom(level?: number | "fit-viewport", center?: "auto"): number;
+  scrollToElement(id: string, padding: number): void;
   scroll(by: { dx: number; dy: number }): void;
   getContainer(): HTMLElement;
   addMarker(id: string, name: string): void;
@@ -26,7 +27,15 @@ interface Services {
   elementRegistry: { get(id: string): Shape | undefined };
   eventBus: { on(event: string, f: (e: { element?: Shape }) => void): void };
   overlays: {
-    add(id: string, o: { position: { top?: number; right?: number }; html: HTMLElement; scale?: false }): string;
+    add(
+      id: string,
+      o: {
+        position: { top?: number; right?: number };
+        html: HTMLElement;
+        scale?: { min: number; max: number };
+        show?: { minZoom: number };
+      },
+    ): string;
     remove(id: string): void;
   };
   selection: { select(s: Shape | null): void };
@@ -51,8 +60,14 @@ const bpmnRenderer = {
 /** A small diagram is not blown up, and a large one keeps a margin. */
 const largest = 1.2;
 const margin = 0.94;
+/** At this zoom the words of a diagram can be read. */
+const readable = 1;
 /** The height of the buttons and the mark of bpmn.io below the diagram. */
 const foot = 40;
+/** The height of a badge that stands above the highest node. */
+const head = 20;
+/** Badges shrink with the diagram, and are hidden where they would cover their neighbours. */
+const badge = { scale: { min: 0.55, max: 1 }, show: { minZoom: 0.28 } };
 
 /** A drawn diagram. */
 export class Drawing {
@@ -97,14 +112,32 @@ export class Drawing {
     const canvas = this.get("canvas");
     const full = canvas.zoom("fit-viewport", "auto");
     const height = canvas.getContainer().clientHeight;
-    canvas.zoom(Math.min(largest, full * Math.min(margin, (height - foot) / Math.max(1, height))), "auto");
-    canvas.scroll({ dx: 0, dy: -foot / 2 });
+    canvas.zoom(Math.min(largest, full * Math.min(margin, (height - foot - head) / Math.max(1, height))), "auto");
+    canvas.scroll({ dx: 0, dy: (head - foot) / 2 });
     this.fitted = true;
   }
 
   zoom(by: number): void {
     const canvas = this.get("canvas");
     canvas.zoom(Math.min(4, Math.max(0.1, canvas.zoom() * by)), "auto");
+    this.fitted = false;
+  }
+
+  /** Shows an element in the middle, large enough to read it. */
+  show(element: string): void {
+    if (!this.has(element)) {
+      this.fit();
+      return;
+    }
+    const canvas = this.get("canvas");
+    const { clientWidth, clientHeight } = canvas.getContainer();
+    canvas.zoom(Math.max(canvas.zoom(), readable), "auto");
+    canvas.scrollToElement(element, Math.max(0, Math.min(clientWidth, clientHeight) / 2 - 60));
+    this.fitted = false;
+  }
+
+  drag(dx: number, dy: number): void {
+    if (this.alive) this.get("canvas").scroll({ dx, dy });
     this.fitted = false;
   }
 
@@ -148,7 +181,7 @@ export class Drawing {
   /** Puts an HTML element at the corner of a node; it returns how to remove it. */
   attach(element: string, html: HTMLElement): () => void {
     const overlays = this.get("overlays");
-    const id = overlays.add(element, { position: { top: -11, right: 14 }, html, scale: false });
+    const id = overlays.add(element, { position: { top: -11, right: 14 }, html, ...badge });
     return () => {
       if (this.alive) overlays.remove(id);
     };

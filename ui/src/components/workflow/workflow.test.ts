@@ -2,9 +2,9 @@
 import { readFileSync } from "node:fs";
 import type { WorkflowActivation, WorkflowView } from "@tapedeck/client/fold";
 import { describe, expect, it } from "vitest";
-import { kindOf, modelOf } from "./model";
+import { kindOf, modelOf, undrawnText } from "./model";
 import { rowsNow } from "./rows";
-import { countOf, countsOf, elementsNow, waitsOf, waitText } from "./states";
+import { beginOf, countOf, countsOf, elementsNow, openAt, tookMs, waitsFor, waitsOf, waitText } from "./states";
 import { questionOf } from "./task-panel";
 
 const triage = readFileSync("../cmd/tapedeck/demo_triage.bpmn", "utf8");
@@ -72,6 +72,13 @@ describe("the nodes of a diagram", () => {
     expect(modelOf(xml)).toEqual({ nodes: [], drawn: false });
   });
 
+  it("are drawn, or it is said why not", () => {
+    expect(undrawnText(modelOf(triage))).toBeUndefined();
+    expect(undrawnText(modelOf("hello"))).toMatch(/cannot be read/);
+    expect(undrawnText(modelOf(diagram('<task id="t"/>')))).toMatch(/does not say where/);
+    expect(undrawnText({ drawn: false, shapes: 3001 })).toMatch(/it has 3,001 elements.* at most 3,000/);
+  });
+
   it("have kinds that people know", () => {
     expect([kindOf("userTask"), kindOf("startEvent"), kindOf("constructor")]).toEqual([
       "User task",
@@ -130,7 +137,7 @@ describe("the state of an element", () => {
     });
     expect(countOf(now.get("Collect"), counts)).toEqual({ messages: 1, calls: 1, asks: 1 });
     expect(countOf(now.get("Impact"), counts)).toEqual({ messages: 0, calls: 0, asks: 0 });
-    const rows = rowsNow({ model: modelOf(triage), agents: new Map([["Remedy", "coder"]]) }, now, counts);
+    const rows = rowsNow({ model: modelOf(triage), agents: new Map([["Remedy", "coder"]]) }, now, counts, []);
     expect(rows.map((r) => `${r.title} ${r.state}${r.isAgent ? " agent" : ""}`)).toEqual([
       "Reported pending",
       "Collect the facts completed agent",
@@ -144,6 +151,42 @@ describe("the state of an element", () => {
       "Odd active",
     ]);
     expect(rows[1]?.tookMs).toBe(2000);
+  });
+});
+
+describe("a task that a resume has begun again", () => {
+  const a = active({
+    id: "2",
+    element: "Impact",
+    offset: 6,
+    thread: "thread_Impact_2",
+    attempt: 2,
+    ended_at: "2026-01-05T12:23:20Z",
+  });
+  const run = (thread: string, offset: number, started_at: string) => ({ thread, offset, started_at }) as never;
+  const runs = [
+    run("thread_Impact", 8, "2026-01-05T12:00:01Z"),
+    run("thread_Impact_2", 40, "2026-01-05T12:23:18Z"),
+    run("main", 41, "2026-01-05T12:23:19Z"),
+  ];
+
+  it("takes the time of its newest run, and begins there", () => {
+    expect(tookMs(a, runs)).toBe(2000);
+    expect(beginOf(a, runs).offset).toBe(40);
+    const first = { ...a, thread: "thread_Impact", attempt: 1, started_at: "2026-01-05T12:00:00Z" };
+    expect(beginOf(first, runs).offset).toBe(6);
+    expect(tookMs({ ...first, ended_at: undefined }, runs)).toBeUndefined();
+  });
+
+  it("was open at the offset: agents and questions, no events, nothing before or after", () => {
+    const all = [
+      active({ id: "1", element: "Early", offset: 1, end_offset: 9, thread: "t" }),
+      active({ id: "2", element: "Side", offset: 8, end_offset: 30, thread: "t2" }),
+      active({ id: "3", element: "Ask", offset: 8, type: "userTask" }),
+      active({ id: "4", element: "Timer", offset: 8, type: "intermediateCatchEvent" }),
+      active({ id: "5", element: "Chosen", offset: 10, thread: "t3" }),
+    ];
+    expect(openAt(10, all).map((x) => x.element)).toEqual(["Side", "Ask"]);
   });
 });
 
@@ -168,6 +211,22 @@ describe("what a workflow waits for", () => {
     expect(waitsOf(w).map(waitText)).toEqual(["waits for the message Paid (7)", "waits for the signal Stop"]);
     expect(waitText({ ...wait, for: "timer", due: "soon" })).toBe("waits until soon");
     expect(waitsOf(undefined)).toEqual([]);
+  });
+
+  it("can be an event that was not entered: it waits, and has its message", () => {
+    const more = { offset: 3, element: "More", for: "message", message: "More facts", within: true };
+    const w = view(
+      [active({ id: "1", element: "Pay", offset: 4, waits: [{ offset: 5, element: "Pay", for: "user" }] })],
+      {},
+    );
+    w.waits = [more];
+    expect(elementsNow({ workflow: w, reverted: [] } as never).get("More")).toEqual({
+      state: "waiting",
+      activations: [],
+      entered: 0,
+    });
+    expect(waitsFor("More", w)).toEqual([more]);
+    expect(waitsFor("Pay", w)).toEqual([]);
   });
 });
 

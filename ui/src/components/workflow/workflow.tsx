@@ -10,11 +10,11 @@ import { lazyPart } from "../lazy-part";
 import { Tabs } from "../session/panels";
 import { ErrorBox, IconButton, Loading, Notice } from "../ui";
 import { Bubble } from "./chip";
-import { titleOf as titleOfNode } from "./model";
+import { titleOf as titleOfNode, undrawnText } from "./model";
 import { Overview, Variables } from "./overview";
-import { RewindTask } from "./rewind-task";
+import { type Redone, RewindTask } from "./rewind-task";
 import { rowsNow } from "./rows";
-import { countsOf, elementsNow, waitsOf } from "./states";
+import { countsOf, elementsNow, openAt, waitsFor, waitsOf } from "./states";
 import { TaskList } from "./task-list";
 import { TaskPanel } from "./task-panel";
 import { Toolbar } from "./toolbar";
@@ -44,6 +44,7 @@ export default function Workflow(p: Props) {
   const diagram = useDiagram(moment?.diagram);
   const [side, setSide] = useState<Side>("task");
   const [rewind, setRewind] = useState<WorkflowActivation>();
+  const [focus, setFocus] = useState(0);
 
   const now = useMemo(() => moment && elementsNow(moment), [moment]);
   const counts = useMemo(() => countsOf(view), [view]);
@@ -53,7 +54,8 @@ export default function Workflow(p: Props) {
     for (const [flow, n] of Object.entries(moment?.workflow?.flows ?? {})) if (n > 0) out.set(flow, "state-taken");
     return out;
   }, [now, moment]);
-  const rows = rowsNow(diagram, now, counts);
+  const undrawn = undrawnText(diagram.model ?? { drawn: false });
+  const rows = rowsNow(diagram, now, counts, view.runs);
 
   if (error !== undefined && !moment) return <Failed error={error} onRetry={retry} />;
   if (!moment || !now) return <Loading what="the workflow" />;
@@ -64,14 +66,16 @@ export default function Workflow(p: Props) {
     return n ? titleOfNode(n) : element;
   };
   const refused = p.closed ? "the session is closed" : state.live ? undefined : "go live first";
-  const select = (element: string | undefined) => {
+  const select = (element: string | undefined, byKey = false) => {
+    setFocus((n) => (byKey ? n + 1 : 0));
     if (element !== undefined && !nodes.has(element) && !now.has(element)) return;
     if (element !== undefined) setSide("task");
     onTask(element);
   };
   const badges = new Map<string, ReactNode>();
   for (const r of rows) {
-    if (!r.isAgent) continue;
+    // What was not reached before the end has nothing to open.
+    if (!r.isAgent || (r.state === "pending" && moment.workflow?.status !== "running")) continue;
     badges.set(
       r.id,
       <Bubble
@@ -95,9 +99,9 @@ export default function Workflow(p: Props) {
       <Toolbar id={id} moment={moment} refused={refused} notify={p.notify} onVariables={() => setSide("variables")} />
       {error !== undefined && <Failed error={error} onRetry={retry} />}
       <div className="relative flex min-h-0 flex-1">
-        <div className="flex min-h-0 min-w-0 flex-1 flex-col max-sm:overflow-y-auto">
-          <div className="min-h-56 flex-[3] border-b border-line bg-bg max-sm:order-2 max-sm:h-64 max-sm:flex-none max-sm:border-t max-sm:border-b-0">
-            {diagram.model?.drawn ? (
+        <div className="flex min-h-0 min-w-0 flex-1 flex-col">
+          {undrawn === undefined ? (
+            <div className="isolate min-h-56 flex-[3] border-b border-line bg-bg max-sm:min-h-40 max-sm:flex-[2]">
               <Suspense fallback={<Loading what="the diagram" />}>
                 <Diagram
                   xml={moment.diagram.xml}
@@ -108,19 +112,18 @@ export default function Workflow(p: Props) {
                   onSelect={select}
                 />
               </Suspense>
-            ) : (
-              <Notice title="This diagram cannot be drawn">
-                {diagram.model && diagram.model.nodes.length > 0
-                  ? "The file does not say where its elements are, or it has too many. The list shows all of them."
-                  : "The file cannot be read. The list shows what has run."}
-              </Notice>
-            )}
-          </div>
-          <div className="flex min-h-0 flex-[2] flex-col bg-panel max-sm:order-1 max-sm:flex-none">
+            </div>
+          ) : (
+            <p role="status" className="border-b border-line px-4 py-2 text-[13px] text-muted">
+              {undrawn} The list shows {nodes.size > 0 ? "all of them" : "what has run"}.
+            </p>
+          )}
+          <div className="flex min-h-0 flex-[2] flex-col bg-panel max-sm:flex-[3]">
             <TaskList rows={rows} selected={task} onSelect={select} />
           </div>
         </div>
         <aside
+          data-sheet={chosen || side === "variables" ? "" : undefined}
           aria-label={chosen ? `Task ${visible(chosen.row.title)}` : "Workflow details"}
           className={`flex w-96 min-w-0 shrink-0 flex-col border-l border-line bg-panel max-lg:absolute max-lg:inset-y-0 max-lg:right-0 max-lg:z-20 max-lg:shadow-xl max-sm:w-full ${chosen || side === "variables" ? "" : "max-lg:hidden"}`}
         >
@@ -157,6 +160,7 @@ export default function Workflow(p: Props) {
               now={now.get(chosen.node.id)}
               isAgent={chosen.row.isAgent}
               agent={chosen.row.agent}
+              waits={waitsFor(chosen.node.id, workflow)}
               id={id}
               view={view}
               jumps={p.jumps}
@@ -165,7 +169,9 @@ export default function Workflow(p: Props) {
               thread={workflow?.thread ?? moment.diagram.thread}
               onAnswer={p.onAnswer}
               onSeek={deck.seek}
-              onPlay={deck.playFrom}
+              onPlay={(from, to) => (to === undefined ? deck.playFrom(from) : deck.playSpan(from, to + 1))}
+              onLive={deck.goLive}
+              focus={focus}
               onThread={p.onThread}
               onRewind={setRewind}
               refused={refused}
@@ -179,6 +185,7 @@ export default function Workflow(p: Props) {
           at={rewind.offset}
           title={visible(rewind.name || titleOf(rewind.element))}
           later={laterThan(rewind, moment.workflow?.activations ?? []).map((e) => visible(titleOf(e)))}
+          again={redone(rewind, workflow?.activations ?? [])}
           running={workflow?.status === "running"}
           onClose={() => setRewind(undefined)}
           onDone={(text) => {
@@ -197,6 +204,14 @@ function Failed({ error, onRetry }: { error: unknown; onRetry: () => void }) {
       <ErrorBox error={error} onRetry={onRetry} />
     </div>
   );
+}
+
+/** What a resume before an activation does again, although the rewind does not go back to before it. */
+function redone(first: WorkflowActivation, all: WorkflowActivation[]): Redone[] {
+  return openAt(first.offset, all).map((a) => {
+    const name = visible(a.name || a.element);
+    return { title: a.index === undefined ? name : `${name}, instance ${a.index + 1}`, asks: a.type === "userTask" };
+  });
 }
 
 /** The other elements with work that began after an activation. */

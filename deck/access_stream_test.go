@@ -1,0 +1,112 @@
+package deck_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/coder/websocket"
+
+	"github.com/tapedeck/tapedeck/access"
+	"github.com/tapedeck/tapedeck/deck"
+)
+
+// TestTokenInQuery: the parameter token counts only where the answer is an event stream or a
+// WebSocket. With it no route gives anything else, whatever the request accepts.
+func TestTokenInQuery(t *testing.T) {
+	g := openGuarded(t, deck.Options{MCPWrite: true})
+	session := g.session("open")
+	streams := 0
+	for route, r := range table {
+		method, rest, _ := strings.Cut(route, " ")
+		if strings.Contains(rest, " ") || r.rule[len(senders)-1] != '?' { // one that is in a body, or public
+			continue
+		}
+		path, _, _ := strings.Cut(pathPart.Replace(rest), " ")
+		for _, name := range []string{"{id}", "{thread}", "{chat}"} {
+			path = strings.ReplaceAll(path, name, session)
+		}
+		path = strings.ReplaceAll(path, "{path}", "users/ada/"+session)
+		for _, query := range []string{"?", "?live=sse&offset=-1&", "?live=long-poll&offset=-1&"} {
+			code, kind := g.stream(method, path+query+"token=owner", r)
+			isStream := strings.HasPrefix(kind, "text/event-stream") || code == http.StatusNotImplemented // a recorder is no connection that could become a WebSocket
+			if isStream {
+				streams++
+			}
+			if code != http.StatusUnauthorized && !isStream && code < 400 {
+				t.Errorf("%s%s: %d %s for a token in the query", route, query, code, kind)
+			}
+		}
+	}
+	if streams < 7 {
+		t.Errorf("only %d routes stream to a browser", streams)
+	}
+}
+
+// stream sends a request that accepts a stream, and ends it at its first event.
+func (g *guarded) stream(method, path string, r row) (code int, contentType string) {
+	g.t.Helper()
+	ctx, cancel := context.WithCancel(g.t.Context())
+	defer cancel()
+	in := httptest.NewRequestWithContext(ctx, method, path, strings.NewReader(""))
+	in.Host = "127.0.0.1"
+	for h := r.headers; len(h) > 0; h = h[2:] {
+		in.Header.Set(h[0], h[1])
+	}
+	in.Header.Set("Accept", "text/event-stream")
+	w := &cutting{ResponseRecorder: httptest.NewRecorder(), cut: cancel}
+	g.Handler().ServeHTTP(w, in)
+	return w.Code, w.Header().Get("Content-Type")
+}
+
+// TestSocketEndsWithToken: a WebSocket that does nothing is closed when its token is revoked.
+func TestSocketEndsWithToken(t *testing.T) {
+	for _, protocol := range []string{"tapedeck.v1", "tapedeck.replay.v1"} {
+		g := openGuarded(t, deck.Options{})
+		session := g.session("open")
+		revoked, revoke := context.WithCancel(t.Context())
+		g.known["viewer"] = &access.Identity{Subject: "vic", Role: access.User, Revoked: revoked}
+		s := httptest.NewServer(g.Handler())
+		defer s.Close()
+		c, _, err := websocket.Dial(t.Context(), s.URL+"/api/v1/sessions/"+session+"/ws?token=viewer", &websocket.DialOptions{Subprotocols: []string{protocol}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		revoke()
+		var said []byte
+		for err == nil {
+			var b []byte
+			_, b, err = c.Read(t.Context())
+			said = append(said, b...)
+		}
+		var closed websocket.CloseError
+		if !errors.As(err, &closed) || closed.Code != websocket.StatusPolicyViolation || !strings.Contains(closed.Reason, "revoked") || !strings.Contains(string(said), "the token was revoked") {
+			t.Errorf("%s: %v, after %s", protocol, err, said)
+		}
+	}
+}
+
+// TestWrongShares: a label that shares a session with nobody by mistake is refused.
+func TestWrongShares(t *testing.T) {
+	g := openGuarded(t, deck.Options{})
+	session := g.session("")
+	for labels, want := range map[string]int{
+		`{"share.raed":"bob"}`: 400, `{"share.read":"bob; eve"}`: 400, `{"share.write":"bob/eve"}`: 400,
+		`{"share.read":"*","share.write":"bob, eve"}`: 200, `{"share.read":""}`: 200, `{"sharing":"x y/z"}`: 200,
+	} {
+		for _, member := range []string{"labels", "change_labels"} {
+			if code, answer := g.send("PATCH", "/api/v1/sessions/"+session, "owner", `{"`+member+`":`+labels+`}`); code != want {
+				t.Errorf("%s %s: %d %s", member, labels, code, answer)
+			}
+		}
+		if code, answer := g.send("POST", "/api/v1/sessions", "owner", `{"labels":`+labels+`}`); (code == 400) != (want == 400) {
+			t.Errorf("a creation with %s: %d %s", labels, code, answer)
+		}
+	}
+	if code, answer := g.send("PATCH", "/api/v1/sessions/"+session, "owner", `{"change_labels":{"share.raed":null}}`); code != 200 {
+		t.Errorf("the removal of a wrong label: %d %s", code, answer)
+	}
+}

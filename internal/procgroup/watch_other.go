@@ -1,0 +1,5 @@
+//go:build unix && !linux
+
+package procgroup
+
+func (k *keeper) watch(Limits) {}

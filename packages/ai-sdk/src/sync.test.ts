@@ -1,0 +1,86 @@
+import { TapedeckError } from "@tapedeck/client";
+import type { UIMessage } from "ai";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { Active } from "./active.ts";
+import { Sync, type SyncedChat } from "./sync.ts";
+import type { TapedeckTransport } from "./transport.ts";
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+/** A chat of a page where nothing happens, and a session in which a run has ended. */
+function begin(answers: (() => Promise<unknown[]>)[], has: UIMessage[] = []) {
+  const errors: TapedeckError[] = [];
+  const shown: unknown[] = [];
+  const chat: SyncedChat = {
+    id: "c",
+    messages: has,
+    status: "ready",
+    setMessages: (list) => shown.push(list),
+    resumeStream: async () => undefined,
+  };
+  const active = new Active();
+  for (const m of has) active.ended.add(m.id);
+  const session = {
+    async *follow() {
+      yield { offset: 7, type: "RUN_FINISHED", invocation: "m" };
+      await new Promise(() => undefined);
+    },
+  };
+  const messages = () => (answers.shift() ?? (async () => []))();
+  const transport = {
+    active: () => active,
+    session: () => session,
+    messages,
+    begun: async () => true,
+  } as unknown as TapedeckTransport;
+  const sync = new Sync(
+    () => transport,
+    () => chat,
+    { onError: (e) => errors.push(e) },
+  );
+  sync.start();
+  return { sync, shown, errors };
+}
+
+const fails = (kind: string, status: number) => () => Promise.reject(new TapedeckError(kind, "no", { status }));
+
+test("a server that is away when a run ends elsewhere is asked again, until the chat shows the end", async () => {
+  const { sync, shown, errors } = begin([fails("unavailable", 503), fails("unreachable", 0), async () => ["all"]]);
+  await vi.advanceTimersByTimeAsync(999);
+  expect(shown).toEqual([]);
+  await vi.advanceTimersByTimeAsync(1 + 2000);
+  expect([shown, errors]).toEqual([[["all"]], []]);
+  sync.stop();
+});
+
+test("a refusal is an error, and is not asked again", async () => {
+  const { sync, shown, errors } = begin([fails("forbidden", 403)]);
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect([shown, errors.map((e) => e.kind)]).toEqual([[], ["forbidden"]]);
+  sync.stop();
+});
+
+test("a page that was removed asks no more", async () => {
+  const asked = vi.fn(fails("unavailable", 503));
+  const { sync } = begin([asked, asked, asked]);
+  await vi.advanceTimersByTimeAsync(500);
+  sync.stop();
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(asked).toHaveBeenCalledTimes(1);
+});
+
+test.each([
+  ["an earlier attempt, too, is loaded again at its end", "data-attempt", [["all"]]],
+  ["all of the run is left alone", "data-note", []],
+] as const)("a message that shows %s", async (_, type, want) => {
+  const parts = [
+    { type: "text", text: "Hel" },
+    { type, data: {} },
+    { type: "text", text: "Hello" },
+  ] as UIMessage["parts"];
+  const { sync, shown } = begin([async () => ["all"]], [{ id: "m", role: "assistant", parts }]);
+  await vi.advanceTimersByTimeAsync(10);
+  expect(shown).toEqual(want);
+  sync.stop();
+});

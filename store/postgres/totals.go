@@ -1,0 +1,54 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// SaveTotals replaces the totals of sessions, given with their id and Gen, in one commit. It leaves out sessions that
+// were deleted meanwhile. Observers are not notified: no event is new.
+func (s *Store) SaveTotals(ctx context.Context, of []tapedeck.Session) error {
+	size := 0
+	for i := range of {
+		size += len(of[i].Totals.Row) + rowSize
+	}
+	return s.submit(ctx, savingTotals(of), size)
+}
+
+// A savingTotals is the task of a SaveTotals.
+type savingTotals []tapedeck.Session
+
+func (t savingTotals) names() []string {
+	ids := make([]string, len(t))
+	for i := range t {
+		ids[i] = t[i].ID
+	}
+	return ids
+}
+
+func (t savingTotals) do(w *writer) error {
+	for i := range t {
+		st, err := w.find(t[i].ID)
+		if err != nil {
+			return err
+		}
+		if st == nil || st.gone || st.Gen != t[i].Gen {
+			continue
+		}
+		w.begun = true
+		w.mark(st)
+		st.Totals = t[i].Totals
+	}
+	return nil
+}
+
+// writeTotals writes the totals of a session into its row.
+func (w *writer) writeTotals(st *state) {
+	t := &st.Totals
+	var row *string
+	if t.Row != nil {
+		row = new(stored(string(t.Row)))
+	}
+	w.exec(sqlTotals, t.At, t.Tokens, t.CostMicros, t.RecordingMS, t.Failures, row, st.Gen)
+}
