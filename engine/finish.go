@@ -48,7 +48,7 @@ func (r *run) terminal(agentErr, writeErr error) terminal {
 		return errorEnd("protocol", "the agent sent an event that does not fit: "+writeErr.Error(), tapedeck.StatusFailed)
 	case writeErr != nil:
 		return errorEnd("storage", "an event of the agent could not be stored", tapedeck.StatusFailed)
-	case agentErr != nil && r.from.run != nil && errors.Is(cause, context.Canceled):
+	case cause != nil: // a run that was stopped is never a success, also if its agent returns no error
 		return errorEnd(payload.CodeRunEnded, "the run that started it stopped it", tapedeck.StatusFailed)
 	case agentErr != nil:
 		return errorEnd("agent", r.explain(agentErr), tapedeck.StatusFailed)

@@ -192,8 +192,19 @@ func (p *Process) Exit() string {
 // 0 although they failed.
 func (p *Process) Success() bool { return p.Exit() != "" && p.exit.success && p.breach.String() == "" }
 
-// Stderr returns the last bytes of the program's standard error; see [Spec.Tail].
+// Stderr returns the last bytes of the program's standard error that have arrived so far;
+// see [Spec.Tail]. All of them have arrived after [Process.Stop] and [Process.LastWords].
 func (p *Process) Stderr() string { return p.stderr.String() }
+
+// LastWords returns the last bytes of standard error after the program has ended: it waits
+// until they are read to their end. A process that the program started can keep standard
+// error open, so it waits for limit at most. While the program runs, it does not wait.
+func (p *Process) LastWords(limit time.Duration) string {
+	if p.Exit() != "" {
+		await(p.stderrEnded, limit)
+	}
+	return p.Stderr()
+}
 
 // A tail keeps the last bytes that were written to it.
 type tail struct {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -140,4 +141,32 @@ func TestTail(t *testing.T) {
 	if tl.String() != "789xy" {
 		t.Errorf("%q", tl)
 	}
+}
+
+// TestLastWords: what a program wrote just before its end is not missing. A process that
+// keeps standard error open delays nobody for longer than the limit.
+func TestLastWords(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, keptOpen := range []bool{false, true} {
+			p := &Process{stderr: newTail(0), stderrEnded: make(chan struct{}), done: make(chan struct{}), exit: exit{text: "exit status 3"}}
+			if got := p.LastWords(time.Hour); got != "" {
+				t.Errorf("while it runs: %q", got)
+			}
+			close(p.done)
+			go func() {
+				time.Sleep(100 * time.Millisecond) // the system has not run the reader yet
+				_, _ = p.stderr.Write([]byte("out of memory\n"))
+				if !keptOpen {
+					close(p.stderrEnded)
+				}
+			}()
+			begin := time.Now()
+			if got := p.LastWords(time.Second); got != "out of memory\n" {
+				t.Errorf("kept open %v: %q", keptOpen, got)
+			}
+			if waited := time.Since(begin); (waited == time.Second) != keptOpen {
+				t.Errorf("kept open %v: it waited %v", keptOpen, waited)
+			}
+		}
+	})
 }

@@ -18,12 +18,11 @@ func (h *handler) connect(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return h.reattach(w, r, in, "")
+	return h.reattach(w, r, in)
 }
 
-// reattach streams a thread as connect does. runID is the id of the run for the
-// client; "" for that of the log.
-func (h *handler) reattach(w http.ResponseWriter, r *http.Request, in *input, runID string) error {
+// reattach streams a thread as connect does.
+func (h *handler) reattach(w http.ResponseWriter, r *http.Request, in *input) error {
 	head, err := h.Sessions.Head(r.Context(), in.place.session)
 	if tapedeck.KindOf(err) == tapedeck.NotFound || err == nil && head.Head == 0 {
 		s := h.newStream(w, in, "", in.RunID)
@@ -35,6 +34,12 @@ func (h *handler) reattach(w http.ResponseWriter, r *http.Request, in *input, ru
 	if err != nil {
 		return err
 	}
+	return h.attach(w, r, in, &head, "")
+}
+
+// attach streams a thread as it is at the head of a session, then its open run from there
+// on. runID is the id of the run for the client; "" for that of the log.
+func (h *handler) attach(w http.ResponseWriter, r *http.Request, in *input, head *tapedeck.Session, runID string) error {
 	now, err := h.conversation(r.Context(), in.place, head.Head)
 	if err != nil {
 		return err
@@ -49,7 +54,7 @@ func (h *handler) reattach(w http.ResponseWriter, r *http.Request, in *input, ru
 			return err
 		}
 	}
-	s.restore(&now, &head)
+	s.restore(&now, head)
 	if !busy {
 		defer s.out.Close()
 		s.endAs(&now)

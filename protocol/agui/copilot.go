@@ -77,7 +77,7 @@ func (h *handler) single(w http.ResponseWriter, r *http.Request) error {
 		case d.Method == "agent/run":
 			return h.runInput(w, r, in)
 		}
-		return h.reattach(w, r, in, "")
+		return h.reattach(w, r, in)
 	case "agent/stop":
 		var run struct {
 			ID string `json:"runId"`

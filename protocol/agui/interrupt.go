@@ -109,11 +109,12 @@ func (s *stream) wait() {
 	s.end(&payload.Outcome{Type: payload.OutcomeInterrupt, Interrupts: interrupts})
 }
 
-// answer gives the answers of a client to the agent that waits for them. It checks all
+// answer gives the answers of a client to the agent that waits for them, and returns the
+// offset of the last one. It checks all
 // of them first, so that a request with a mistake gives none.
-func (h *handler) answer(ctx context.Context, in *input, now *view.Snapshot) error {
+func (h *handler) answer(ctx context.Context, in *input, now *view.Snapshot) (last int64, err error) {
 	if err := checkAnswers(in.resume, pendingIn(now.Permissions), askedIn(now)); err != nil {
-		return err
+		return 0, err
 	}
 	type choice struct {
 		permission *view.Permission
@@ -127,20 +128,20 @@ func (h *handler) answer(ctx context.Context, in *input, now *view.Snapshot) err
 		if a.Status == statusResolved {
 			var err error
 			if option, err = chosen(p, a.Payload); err != nil {
-				return err
+				return 0, err
 			}
 			if !slices.ContainsFunc(p.Options, func(o view.PermissionOption) bool { return o.ID == option }) {
-				return tapedeck.Errorf(tapedeck.Invalid, "the permission %s has no option %.100q", p.ID, option).WithHint("choose one of %s", strings.Join(optionIDs(p), ", "))
+				return 0, tapedeck.Errorf(tapedeck.Invalid, "the permission %s has no option %.100q", p.ID, option).WithHint("choose one of %s", strings.Join(optionIDs(p), ", "))
 			}
 		}
 		choices[n] = choice{p, option}
 	}
 	for _, c := range choices {
-		if err := h.answerOne(ctx, in, c.permission, c.option); err != nil {
-			return err
+		if last, err = h.answerOne(ctx, in, c.permission, c.option); err != nil {
+			return 0, err
 		}
 	}
-	return nil
+	return last, nil
 }
 
 func isPending(p *view.Permission, id string) bool {
@@ -212,15 +213,15 @@ func checkAnswers(list []answer, pending, asked map[string]bool) error {
 	return nil
 }
 
-func (h *handler) answerOne(ctx context.Context, in *input, p *view.Permission, option string) error {
+func (h *handler) answerOne(ctx context.Context, in *input, p *view.Permission, option string) (int64, error) {
 	if option != "" {
-		_, err := h.Verbs.Answer(ctx, api.Answer{Session: in.place.session, Permission: p.ID, Option: option, Offset: &p.Offset})
-		return err
+		done, err := h.Verbs.Answer(ctx, api.Answer{Session: in.place.session, Permission: p.ID, Option: option, Offset: &p.Offset})
+		return done.Offset, err
 	}
 	e := payload.NewEvent(payload.PermissionAnswered{Choice: tapedeck.Choice{ID: p.ID, Outcome: "cancelled"}})
 	e.Thread, e.Invocation = p.Thread, p.Invocation
-	_, err := h.Verbs.Append(ctx, tapedeck.Append{Session: in.place.session, Events: []tapedeck.Event{e}})
-	return err
+	done, err := h.Verbs.Append(ctx, tapedeck.Append{Session: in.place.session, Events: []tapedeck.Event{e}})
+	return done.First, err
 }
 
 // Kinds of options, the one that covers less first.

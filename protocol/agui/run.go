@@ -49,8 +49,8 @@ func (h *handler) runInput(w http.ResponseWriter, r *http.Request, in *input) er
 			return err
 		}
 	}
-	if open, busy := head.Run(in.place.lane); busy && len(in.resume) > 0 {
-		return h.resume(w, r, in, &now, open)
+	if _, busy := head.Run(in.place.lane); busy && len(in.resume) > 0 {
+		return h.resume(w, r, in, &now, &head)
 	}
 	if err := checkAnswers(in.resume, leftBy(now.Runs), askedIn(&now)); err != nil {
 		return err
@@ -71,16 +71,21 @@ func (h *handler) runInput(w http.ResponseWriter, r *http.Request, in *input) er
 }
 
 // resume answers the questions of an open run and streams how it continues. The
-// client may lack events that came after the questions, so it gets a snapshot first.
-func (h *handler) resume(w http.ResponseWriter, r *http.Request, in *input, now *view.Snapshot, open tapedeck.OpenRun) error {
+// client may lack events that came after the questions, so it gets a snapshot first: as
+// of the answers, because it gets what follows from them as events.
+func (h *handler) resume(w http.ResponseWriter, r *http.Request, in *input, now *view.Snapshot, head *tapedeck.Session) error {
+	open, _ := head.Run(in.place.lane)
 	if fresh := aguiwire.NewMessages(in.Messages, aguiwire.Known(now)); len(fresh) > 0 {
 		return tapedeck.Errorf(tapedeck.Conflict, "thread %s is busy with %s, so it takes answers but no new message", in.place.id, open.Invocation).
 			WithHint("send the message when the run has ended, or as a task with when=queue")
 	}
-	if err := h.answer(r.Context(), in, now); err != nil {
+	answered, err := h.answer(r.Context(), in, now)
+	if err != nil {
 		return err
 	}
-	return h.reattach(w, r, in, cmp.Or(in.RunID, open.Invocation))
+	then := *head
+	then.Head = answered + 1
+	return h.attach(w, r, in, &then, cmp.Or(in.RunID, open.Invocation))
 }
 
 // taskOf returns the task that an input means.

@@ -1,14 +1,24 @@
 package agui_test
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/engine"
+	"github.com/tapedeck/tapedeck/hub"
 	"github.com/tapedeck/tapedeck/internal/decktest"
+	"github.com/tapedeck/tapedeck/payload"
+	"github.com/tapedeck/tapedeck/projection"
+	"github.com/tapedeck/tapedeck/protocol/agui"
+	"github.com/tapedeck/tapedeck/store/memory"
 	"github.com/tapedeck/tapedeck/view"
 )
 
@@ -181,6 +191,50 @@ func TestTwoQuestions(t *testing.T) {
 		f.receive(last.events())
 		if got := f.messages[len(f.messages)-1]["content"]; got != "a=yes<nil> b=yes<nil>" || f.outcome != "success" {
 			t.Errorf("the agent got %v, the outcome is %q", got, f.outcome)
+		}
+	})
+}
+
+// A hastyAgent has ended its run before the answer to its question is acknowledged.
+type hastyAgent struct{ *engine.Engine }
+
+func (h hastyAgent) Answer(ctx context.Context, a api.Answer) (api.Answered, error) {
+	done, err := h.Engine.Answer(ctx, a)
+	synctest.Wait()
+	return done, err
+}
+
+// The snapshot of a resumed run is as of the answer, however fast the agent continues. What
+// it says then comes as events, and is not repeated.
+func TestSnapshotOfResume(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := hub.New(memory.New(memory.Options{}))
+		views := projection.New(projection.Options{Store: log})
+		e := engine.New(engine.Options{Store: log, Views: views, Agents: []engine.Agent{{
+			Agent: tapedeck.Agent{Name: "asker"},
+			Runner: tapedeck.RunnerFunc(func(ctx context.Context, in tapedeck.Invocation) iter.Seq2[tapedeck.Event, error] {
+				return func(yield func(tapedeck.Event, error) bool) {
+					_, err := in.Ask(ctx, tapedeck.Question{ID: "a", Options: []tapedeck.PermissionOption{{ID: "yes", Kind: "allow_once"}}})
+					for _, p := range []payload.Payload{
+						payload.TextMessageStart{MessageID: "m", Role: payload.RoleAssistant}, payload.TextMessageContent{MessageID: "m", Delta: "done"}, payload.TextMessageEnd{MessageID: "m"},
+					} {
+						if !yield(payload.NewEvent(p), err) {
+							return
+						}
+					}
+				}
+			}),
+		}}})
+		defer func() { _ = e.Shutdown(context.WithoutCancel(t.Context())) }()
+		w := &world{&decktest.World{TB: t, Handler: agui.New(agui.Options{Sessions: log, Verbs: hastyAgent{e}, Views: views})}}
+		w.run("/agui/asker", input("s", "r1", "u", "go"))
+		var got []string
+		for _, e := range w.run("/agui/asker", `{"protocolVersion":"1.0","threadId":"s","runId":"r2","messages":[],"resume":[{"interruptId":"a","status":"resolved","payload":{"approved":true}}]}`).events() {
+			list, _ := e["messages"].([]any)
+			got = append(got, fmt.Sprint(e["type"], len(list)))
+		}
+		if got := strings.Join(got, " "); got != "RUN_STARTED0 MESSAGES_SNAPSHOT1 TEXT_MESSAGE_START0 TEXT_MESSAGE_CONTENT0 TEXT_MESSAGE_END0 RUN_FINISHED0" {
+			t.Errorf("the client got %s", got)
 		}
 	})
 }

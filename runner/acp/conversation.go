@@ -223,7 +223,7 @@ func (c *conversation) late(method string) error {
 	} else if c.peer.Err() != nil {
 		text = "the agent closed its output before it answered " + method
 	}
-	if last := narrate.LastLine(c.process.Stderr()); last != "" {
+	if last := narrate.LastLine(c.process.LastWords(afterDeath)); last != "" {
 		text += ": " + last
 	}
 	return &tapedeck.Error{Kind: tapedeck.Unavailable, Message: text}

@@ -251,7 +251,7 @@ func (a *attempt) deathError() error {
 	if exit := a.process.Exit(); exit != "" {
 		text += ": " + exit
 	}
-	if last := narrate.LastLine(a.process.Stderr()); last != "" {
+	if last := narrate.LastLine(a.process.LastWords(afterDeath)); last != "" {
 		text += ": " + last
 	}
 	return &tapedeck.Error{Kind: tapedeck.Unavailable, Message: text}

@@ -2,6 +2,7 @@ package sqlite_test
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,18 +14,38 @@ import (
 	"github.com/tapedeck/tapedeck/store/storetest"
 )
 
-// crash returns a copy of dir as it would be if its process died now.
+// crash returns a copy of the files of an open store, as they would be if its process had
+// died.
 func crash(t testing.TB, dir string) string {
 	t.Helper()
 	to := t.TempDir()
-	for _, name := range []string{"tapedeck.db", "tapedeck.db-wal"} {
-		b, err := os.ReadFile(filepath.Join(dir, name))
+	copyOpen(t, dir, to, "tapedeck.db")
+	return to
+}
+
+// copyOpen copies a database that others write. It holds their commits: after the copy of
+// the file, a commit could begin the write-ahead log anew, and the copy would have neither
+// the old one nor its pages. A checkpoint during the copy does no harm, because all pages
+// that it moves stay in the log.
+func copyOpen(t testing.TB, from, to, name string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", filepath.Join(from, name)+"?_pragma=busy_timeout(60000)&_txlock=immediate")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	tx, err := db.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback() }()
+	for _, file := range []string{name, name + "-wal"} {
+		b, err := os.ReadFile(filepath.Join(from, file))
 		if err != nil {
 			t.Fatal(err)
 		}
-		write(t, filepath.Join(to, name), string(b))
+		write(t, filepath.Join(to, file), string(b))
 	}
-	return to
 }
 
 // rows counts rows in a database that may be open.

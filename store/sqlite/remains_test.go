@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -93,11 +91,7 @@ func TestRestartDropsDerivedData(t *testing.T) {
 		t.Fatal("the erasure says that the files are clean")
 	}
 	died := crash(t, dir)
-	for _, name := range []string{"search.db", "search.db-wal"} {
-		b, err := os.ReadFile(filepath.Join(dir, name))
-		must(t, err)
-		write(t, filepath.Join(died, name), string(b))
-	}
+	copyOpen(t, dir, died, "search.db")
 	if found(t, died, "MARK") < 2 {
 		t.Fatal("there is nothing to remove")
 	}

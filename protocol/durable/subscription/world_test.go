@@ -215,22 +215,32 @@ func (w *world) subscription(id string) described {
 	return s
 }
 
+// stream creates a stream with messages, in one commit: of two commits, a wake may tell
+// only the first.
 func (w *world) stream(path string, messages ...string) {
 	w.t.Helper()
-	made, err := w.hub.Create(w.t.Context(), tapedeck.Spec{ID: tapedeck.StreamPrefix + path, Kind: tapedeck.KindStream, ContentType: "application/json"})
+	made, err := w.hub.Create(w.t.Context(), tapedeck.Spec{
+		ID: tapedeck.StreamPrefix + path, Kind: tapedeck.KindStream, ContentType: "application/json", Chunks: chunks(messages),
+	})
 	if err != nil || !made.New {
 		w.t.Fatal(made, err)
 	}
-	w.say(path, messages...)
 }
 
+// say appends messages to a stream, in one commit.
 func (w *world) say(path string, messages ...string) {
 	w.t.Helper()
-	for _, m := range messages {
-		if _, err := w.hub.Append(w.t.Context(), tapedeck.Append{Session: tapedeck.StreamPrefix + path, Chunks: [][]byte{[]byte(m)}}); err != nil {
-			w.t.Fatal(err)
-		}
+	if _, err := w.hub.Append(w.t.Context(), tapedeck.Append{Session: tapedeck.StreamPrefix + path, Chunks: chunks(messages)}); err != nil {
+		w.t.Fatal(err)
 	}
+}
+
+func chunks(messages []string) [][]byte {
+	var out [][]byte
+	for _, m := range messages {
+		out = append(out, []byte(m))
+	}
+	return out
 }
 
 // session appends events to a session, which it creates if necessary.
