@@ -24,7 +24,7 @@ func crash(t testing.TB, dir string) string {
 }
 
 // copyOpen copies a database that others write. It holds their commits: after the copy of
-// the file, a commit could begin the write-ahead log anew, and the copy would have neither
+// the file, a commit could begin the write-ahead log again, and the copy would have neither
 // the old one nor its pages. A checkpoint during the copy does no harm, because all pages
 // that it moves stay in the log.
 func copyOpen(t testing.TB, from, to, name string) {
