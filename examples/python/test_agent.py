@@ -25,7 +25,8 @@ class Agent(unittest.TestCase):
     def begin(self, *args: str, pace: str = "0.06") -> subprocess.Popen[str]:
         process = subprocess.Popen(
             [sys.executable, str(HERE / "agent.py"), *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            env={**os.environ, "TAPEDECK_URL": self.server.url, "PACE": pace})
+            env={**os.environ, "TAPEDECK_URL": self.server.url, "PACE": pace},
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))  # a shell lets jobs in the background ignore it
         self.addCleanup(process.kill)
         return process
 
