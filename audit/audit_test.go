@@ -206,6 +206,7 @@ func TestRefusalsAreBounded(t *testing.T) {
 	}
 	flush <- time.Time{}
 	add(t, l, deletion("admin", "after")) // the flush is written before it
+	flush <- time.Time{}                  // and so are the refusals that were written together with it
 	p := read(t, dir, api.AuditQuery{Outcome: audit.Refused, Limit: 1000})
 	if len(p.Records) > 600 {
 		t.Errorf("%d refusals became %d records", 2*many, len(p.Records))

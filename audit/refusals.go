@@ -46,6 +46,9 @@ func (s *refusals) isNew(r *api.AuditRecord) bool {
 func (s *refusals) again(r *api.AuditRecord) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.seen == nil { // what was seen has been taken meanwhile
+		s.seen = map[kind]int64{}
+	}
 	s.seen[kindOf(r)]++
 }
 

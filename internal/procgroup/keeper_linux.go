@@ -36,6 +36,25 @@ func (k *keeper) signal(s syscall.Signal, group bool) {
 	}
 }
 
+// hold keeps a handle of the sandbox, whose process id another process may get later.
+func (k *keeper) hold() {
+	if !k.apart {
+		return
+	}
+	if fd, err := unix.PidfdOpen(k.program, 0); err == nil {
+		k.sandbox = fd
+	}
+}
+
+// killSandbox kills the sandbox, if the program is one. Its first process ends with it, and
+// the system then kills all processes in it at once. To look for them takes longer than a
+// fork bomb needs to start more.
+func (k *keeper) killSandbox() {
+	if k.sandbox != 0 {
+		_ = unix.PidfdSendSignal(k.sandbox, unix.SIGKILL, nil, 0) // it may have ended
+	}
+}
+
 // awaitGroup returns at once: a keeper without children has no processes below it,
 // because it adopts them.
 func (k *keeper) awaitGroup() {}

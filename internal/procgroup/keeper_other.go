@@ -30,6 +30,10 @@ func dup(from, to int) error { return unix.Dup2(from, to) }
 
 func (k *keeper) signal(s syscall.Signal, _ bool) { _ = syscall.Kill(-k.program, s) }
 
+// hold and killSandbox do nothing, because only Linux has sandboxes.
+func (k *keeper) hold()        {}
+func (k *keeper) killSandbox() {}
+
 // awaitGroup waits for the processes of the group that are not children of the keeper.
 // The system does not reuse the id of a group that exists.
 func (k *keeper) awaitGroup() {

@@ -57,6 +57,7 @@ type keeper struct {
 	report  *os.File
 	program int         // the process id of the program
 	apart   bool        // see [Spec.Apart]
+	sandbox int         // a handle of the program if it is apart; 0 for none
 	killing atomic.Bool // killAll has begun
 }
 
@@ -92,6 +93,7 @@ func (k *keeper) begin(j job) (err error) {
 	if err != nil {
 		return err
 	}
+	k.hold()
 	null, err := unix.Open(os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0)
 	for fd := range 3 {
 		if err == nil {
@@ -160,6 +162,7 @@ func (k *keeper) killAll() {
 	if k.killing.Swap(true) {
 		return
 	}
+	k.killSandbox()
 	for pause := time.Millisecond; ; pause = min(2*pause, 20*time.Millisecond) {
 		k.signal(syscall.SIGKILL, false)
 		<-time.After(pause)
