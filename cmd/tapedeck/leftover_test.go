@@ -38,18 +38,19 @@ func TestKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	data := t.TempDir()
-	session, kill := startProgram(t, "--data", data, "--config", config, "run", "go")
+	session, program := startProgram(t, "--data", data, "--config", config, "run", "go")
 	started := agentOf(t, data, session)
 	pid := strayOf(t, cwd)
-	keeper, err := os.FindProcess(started.PID)
-	if err == nil {
-		err = keeper.Signal(syscall.SIGSTOP) // otherwise it would end the agent
-	}
-	if err != nil {
+	// Each would end the agent after the death of the other. A keeper that was stopped is no
+	// help: the system continues it when its parent dies.
+	if err := program.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	kill()
-	_ = keeper.Kill()
+	awaitStop(t, program.Process.Pid)
+	if err := syscall.Kill(started.PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	kill(program)
 	if id, _ := procgroup.Identity(pid); id == "" {
 		t.Fatal("no process of the agent continued; the test proves nothing")
 	}
@@ -63,6 +64,34 @@ func TestKilled(t *testing.T) {
 	}
 	if !strings.Contains(out.String(), `"status":"interrupted"`) {
 		t.Errorf("the session is %s", &out)
+	}
+}
+
+// awaitStop waits until all threads of a process have stopped: the signal arrives later than
+// it is sent.
+func awaitStop(t *testing.T, pid int) {
+	t.Helper()
+	running := func() bool {
+		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+		if err != nil || len(threads) == 0 {
+			t.Fatalf("process %d has no threads: %v", pid, err)
+		}
+		for _, path := range threads {
+			b, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// The state follows the name, which is in parentheses.
+			if !bytes.HasPrefix(b[bytes.LastIndexByte(b, ')')+1:], []byte(" T")) {
+				return true
+			}
+		}
+		return false
+	}
+	for begin := time.Now(); running(); <-time.After(2 * time.Millisecond) {
+		if time.Since(begin) > time.Minute {
+			t.Fatalf("process %d does not stop", pid)
+		}
 	}
 }
 
@@ -84,7 +113,7 @@ func strayOf(t *testing.T, folder string) (pid int) {
 
 // startProgram runs this program as another process and waits until it has started a
 // session.
-func startProgram(t *testing.T, args ...string) (session string, kill func()) {
+func startProgram(t *testing.T, args ...string) (session string, program *exec.Cmd) {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
@@ -98,19 +127,21 @@ func startProgram(t *testing.T, args ...string) (session string, kill func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kill = func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	}
 	lines := bufio.NewScanner(stderr)
 	for lines.Scan() {
 		if id, ok := strings.CutPrefix(lines.Text(), "session "); ok {
-			return id, kill
+			return id, cmd
 		}
 	}
-	kill()
+	kill(cmd)
 	t.Fatal("it did not start a session")
 	return "", nil
+}
+
+// kill kills a program and waits for its end.
+func kill(program *exec.Cmd) {
+	_ = program.Process.Kill()
+	_ = program.Wait()
 }
 
 // agentOf waits until the log has the process of the agent.

@@ -125,7 +125,7 @@ func TestConfinedKilled(t *testing.T) {
 	}
 	config, cwd := confinedAgent(t, `setsid env -i PATH=/bin:/usr/bin sh -c "trap '' TERM INT HUP; exec </dev/null >/dev/null 2>&1; while :; do echo x >> alive; sleep 0.01; done" & wait`, "")
 	data := t.TempDir()
-	session, kill := startProgram(t, "--data", data, "--config", config, "run", "go")
+	session, program := startProgram(t, "--data", data, "--config", config, "run", "go")
 	started := agentOf(t, data, session)
 	alive := filepath.Join(cwd, "alive")
 	eventually(t, func() bool { _, err := os.Stat(alive); return err == nil })
@@ -133,7 +133,7 @@ func TestConfinedKilled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kill()
+	kill(program)
 	_ = keeper.Kill() // it may have ended by itself
 	eventually(t, func() bool { id, _ := procgroup.Identity(started.PID); return id == "" })
 	eventually(t, func() bool { // the file of which the writer appends every 10 ms does not grow any more
