@@ -193,12 +193,12 @@ func (p *Process) Exit() string {
 func (p *Process) Success() bool { return p.Exit() != "" && p.exit.success && p.breach.String() == "" }
 
 // Stderr returns the last bytes of the program's standard error that have arrived so far;
-// see [Spec.Tail]. All of them have arrived after [Process.Stop] and [Process.LastWords].
+// see [Spec.Tail]. After [Process.Stop] all of them have arrived.
 func (p *Process) Stderr() string { return p.stderr.String() }
 
-// LastWords returns the last bytes of standard error after the program has ended: it waits
-// until they are read to their end. A process that the program started can keep standard
-// error open, so it waits for limit at most. While the program runs, it does not wait.
+// LastWords returns what [Process.Stderr] returns. If the program has ended, it first waits
+// until standard error is read to its end, but not longer than limit: a process that the
+// program started can keep it open.
 func (p *Process) LastWords(limit time.Duration) string {
 	if p.Exit() != "" {
 		await(p.stderrEnded, limit)

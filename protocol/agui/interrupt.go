@@ -110,8 +110,8 @@ func (s *stream) wait() {
 }
 
 // answer gives the answers of a client to the agent that waits for them, and returns the
-// offset of the last one. It checks all
-// of them first, so that a request with a mistake gives none.
+// offset of the last one. It checks all of them first, so that a request with a mistake
+// gives none.
 func (h *handler) answer(ctx context.Context, in *input, now *view.Snapshot) (last int64, err error) {
 	if err := checkAnswers(in.resume, pendingIn(now.Permissions), askedIn(now)); err != nil {
 		return 0, err
