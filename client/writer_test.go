@@ -207,9 +207,6 @@ func TestWriterReconnects(t *testing.T) {
 // TestWriterSurvivesKill: a server that is killed while a writer writes loses nothing that
 // was acknowledged, and has everything once in the end.
 func TestWriterSurvivesKill(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it builds and kills the program")
-	}
 	data := t.TempDir()
 	s := testserver.Start(t, data)
 	c, err := client.New(s.URL)

@@ -191,7 +191,7 @@ func (e *Engine) sleep(d time.Duration) bool {
 func (r *run) stored(ctx context.Context) error {
 	select {
 	case <-r.queue.written():
-		return nil
+		return context.Cause(r.ctx) // a run that was stopped gets its error also if both are true
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-r.ctx.Done():

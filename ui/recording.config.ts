@@ -14,7 +14,7 @@ export default defineConfig({
   define: { "process.env.NODE_ENV": '"production"' },
   publicDir: false,
   build: {
-    outDir: "../web/dist/recording",
+    outDir: `${process.env.DIST ?? "../web/dist"}/recording`,
     emptyOutDir: true,
     target: "es2022",
     sourcemap: false,

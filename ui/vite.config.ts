@@ -13,7 +13,7 @@ export default defineConfig({
   resolve: { alias },
   worker: { format: "es" },
   build: {
-    outDir: "../web/dist",
+    outDir: process.env.DIST ?? "../web/dist", // make ui-build compares another folder with it
     emptyOutDir: true,
     target: "es2022",
     sourcemap: false,

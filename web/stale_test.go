@@ -64,7 +64,7 @@ func TestBuildIsNotStale(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := strings.TrimSpace(string(built)); got != sourceHash(t) {
-		t.Error("web/dist was not built from ui/ and packages/client as they are now: run make ui")
+		t.Error("web/dist was not built from ui/ and packages/client as they are now: run make generated")
 	}
 }
 

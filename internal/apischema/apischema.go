@@ -5,7 +5,7 @@
 // all these in the source. docs/http.md describes the parameters.
 //
 // The output is deterministic. A test fails if a committed file differs from it;
-// make api writes the files.
+// make generated writes the files.
 package apischema
 
 import (
@@ -65,7 +65,7 @@ func Check(root string) error {
 			return err
 		}
 		if !bytes.Equal(have, content) {
-			return fmt.Errorf("%s is out of date; run: make api", name)
+			return fmt.Errorf("%s is out of date; run: make generated", name)
 		}
 	}
 	return nil

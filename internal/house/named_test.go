@@ -62,8 +62,39 @@ func hasTest(t *testing.T, where, test string) bool {
 // TestSourcesAreShown checks the table of the source documents' requirements.
 func TestSourcesAreShown(t *testing.T) { checkNamed(t, "design/0007-what-the-sources-ask.md", 80) }
 
-// TestPromisesAreChecked checks the tables of the promises.
-func TestPromisesAreChecked(t *testing.T) { checkNamed(t, "design/0013-promises.md", 60) }
+// TestPromisesAreChecked checks the tables of the promises, and that they mark with "(full)"
+// the tests that the gate leaves out, because they skip with -short.
+func TestPromisesAreChecked(t *testing.T) {
+	const note = "design/0013-promises.md"
+	checkNamed(t, note, 60)
+	doc, err := os.ReadFile(filepath.Join("../../docs", note))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile("`([a-z0-9_./]+) (Test\\w+)`( \\(full\\))?").FindAllStringSubmatch(string(doc), -1) {
+		if marked, full := m[3] != "", onlyInFull(t, m[1], m[2]); marked != full {
+			t.Errorf("%s %s: marked %v, is only in make full: %v", m[1], m[2], marked, full)
+		}
+	}
+}
+
+var skipsIfShort = regexp.MustCompile(`^.*\n\tif testing\.Short\(\) \{\n\t\tt\.Skip`)
+
+// onlyInFull reports whether a test of a package skips with -short.
+func onlyInFull(t *testing.T, where, test string) bool {
+	t.Helper()
+	files, _ := filepath.Glob(filepath.Join("../..", where, "*_test.go"))
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, body, ok := strings.Cut(string(b), "\nfunc "+test+"(t *testing.T)"); ok {
+			return skipsIfShort.MatchString(body)
+		}
+	}
+	return false
+}
 
 // TestReliabilityIsTested checks the tables of the faults and of the attacks.
 func TestReliabilityIsTested(t *testing.T) {

@@ -4,7 +4,11 @@ package testserver
 
 import (
 	"bufio"
+	"crypto/sha256"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,15 +33,47 @@ func Binary(t testing.TB) string {
 	return path
 }
 
+// build builds the program into a folder that all test processes of the user share. No
+// process can remove its program, because nothing is called when the last test has ended.
+// So the folder of a program is its hash, and programs of another day are removed.
 var build = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "tapedeck-bin-")
+	dir := filepath.Join(os.TempDir(), fmt.Sprint("tapedeck-bin-", os.Getuid()))
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	if err := os.Chmod(dir, 0o700); err != nil { // fails if it is somebody else's
+		return "", err
+	}
+	old, err := os.ReadDir(dir)
 	if err != nil {
 		return "", err
 	}
-	path := filepath.Join(dir, "tapedeck")
-	cmd := exec.Command("go", "build", "-o", path, "github.com/tapedeck/tapedeck/cmd/tapedeck")
+	for _, e := range old {
+		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > 24*time.Hour {
+			os.RemoveAll(filepath.Join(dir, e.Name()))
+		}
+	}
+	own, err := os.MkdirTemp(dir, "new-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(own)
+	built := filepath.Join(own, "tapedeck")
+	cmd := exec.Command("go", "build", "-o", built, "github.com/tapedeck/tapedeck/cmd/tapedeck")
 	cmd.Stderr = os.Stderr
-	return path, cmd.Run()
+	if err := cmd.Run(); err != nil {
+		return "", err
+	}
+	program, err := os.ReadFile(built)
+	if err != nil {
+		return "", err
+	}
+	shared := filepath.Join(dir, fmt.Sprintf("%x", sha256.Sum256(program)))
+	if err := os.Rename(own, shared); err != nil && !errors.Is(err, fs.ErrExist) {
+		return "", err
+	}
+	now := time.Now() // an older one is the same program, which nobody may remove now
+	return filepath.Join(shared, "tapedeck"), os.Chtimes(shared, now, now)
 })
 
 // Work returns the folder for agents (TAPEDECK_WORK) of the server with this data folder.

@@ -15,9 +15,6 @@ var masterKey = bytes.Repeat([]byte{7}, sessionkeys.KeySize)
 
 // TestEncryptedStore: with encryption, a store keeps the whole contract.
 func TestEncryptedStore(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes as long as TestStore, and the same goroutines take part")
-	}
 	storetest.Quick(t, 10)
 	storetest.Run(t, suite(sqlite.Options{Key: masterKey}, 8192))
 }

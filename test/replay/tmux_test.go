@@ -32,9 +32,6 @@ func open(t *testing.T) *pane {
 		}
 		t.Skip("tmux is not installed: the player is not tested in a real terminal")
 	}
-	if testing.Short() {
-		t.Skip("the program in tmux is another process, which -race does not check")
-	}
 	p := &pane{t: t, dir: t.TempDir()}
 	p.socket = filepath.Join(p.dir, "tmux")
 	bin := testserver.Binary(t)

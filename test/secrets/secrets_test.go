@@ -94,9 +94,6 @@ func TestNoSecretIsTold(t *testing.T) {
 // TestNoSecretIsToldWithPostgres runs a server with PostgreSQL, whose password is in the
 // command line.
 func TestNoSecretIsToldWithPostgres(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short")
-	}
 	cluster := pgtest.Shared(t)
 	database, err := cluster.Database()
 	if err != nil {

@@ -4,20 +4,11 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { chromium } from "playwright-core";
 
 export const binary = process.env.TAPEDECK ?? new URL("../../bin/tapedeck", import.meta.url).pathname;
-
-async function freePort() {
-  const s = createServer().listen(0, "127.0.0.1");
-  await new Promise((ok) => s.once("listening", ok));
-  const { port } = s.address();
-  await new Promise((ok) => s.close(ok));
-  return port;
-}
 
 const servers = new Set(); // running servers
 
@@ -26,8 +17,7 @@ export class Server {
   static async start(...args) {
     const s = new Server();
     s.data = mkdtempSync(join(tmpdir(), "tapedeck-e2e-"));
-    s.port = await freePort();
-    s.url = `http://127.0.0.1:${s.port}`;
+    s.port = 0; // any free one, which it keeps when it is started again
     s.args = args;
     servers.add(s);
     await s.up();
@@ -40,11 +30,12 @@ export class Server {
     this.process = spawn(binary, args, { stdio: ["ignore", "pipe", "pipe"] });
     for (const out of [this.process.stdout, this.process.stderr]) out.on("data", (b) => (this.output += b));
     this.exited = new Promise((ok) => this.process.once("exit", ok));
-    await until(
-      async () => (await fetch(`${this.url}/readyz`).catch(() => undefined))?.ok,
-      "the server is ready",
-      () => this.output,
-    );
+    const ready = async () => {
+      this.url ??= / at (http:\S+)/.exec(this.output)?.[1];
+      return this.url && (await fetch(`${this.url}/readyz`).catch(() => undefined))?.ok;
+    };
+    await until(ready, "the server is ready", () => this.output);
+    this.port = new URL(this.url).port;
   }
 
   async kill() {

@@ -5,7 +5,7 @@ import { gzipSync } from "node:zlib";
 import { root } from "./source.mjs";
 
 const limit = 120 * 1024;
-const dist = join(root, "web/dist");
+const dist = process.env.DIST ?? join(root, "web/dist");
 
 // The files that index.html names are loaded at once, and so are their imports.
 const seen = new Set();

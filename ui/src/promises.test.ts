@@ -21,3 +21,11 @@ it("has a check with the given name for each promise of the design note", () => 
   expect(named.flat().filter((name) => !checks.has(name))).toEqual([]);
   expect(rows.length).toBeGreaterThan(20);
 });
+
+it("marks with (full) the checks that the gate leaves out", () => {
+  const full = readFileSync(at("ui/e2e/full.mjs"), "utf8");
+  const names = rows.flatMap((row) => [...row.matchAll(/`([^`]+)`( \(full\))?/g)]);
+  expect(
+    names.filter(([, name, mark]) => full.includes(`"${name}"`) !== Boolean(mark)).map(([, name]) => name),
+  ).toEqual([]);
+});
