@@ -1,6 +1,6 @@
 # Each target with a "## text" is listed by make help.
 ifneq ($(wildcard .git),)
-$(shell git config merge.generated.driver true) # see .gitattributes
+$(shell git config merge.generated.driver >/dev/null || git config merge.generated.driver true) # see .gitattributes
 endif
 GO        ?= go
 # Folders of clones differ: with -trimpath what was built in one serves the next.
@@ -46,9 +46,11 @@ all-full:   $(addprefix step-,$(FULL))
 step-%:
 	@scripts/step $* '$(MAKE) --no-print-directory $*'
 # What several steps need is made once, before them.
-$(addprefix step-,types style $(filter ui-% e2e% packages,$(CHECKS) $(FULL))): $(NPM)
-$(addprefix step-,$(CHECKS) $(FULL)): build
+$(addprefix step-,types style $(filter ui-% e2e% packages,$(CHECKS) $(FULL))): step-npm
+$(addprefix step-,$(CHECKS) $(FULL)): step-build
 
+.PHONY: npm
+npm: $(NPM) ## install the npm packages of the lock file
 $(NPM): package-lock.json
 	npm ci --no-audit --no-fund --silent --ignore-scripts
 	@touch $@
@@ -94,24 +96,24 @@ GOTEST = $(GO) run gotest.tools/gotestsum@v1.13.0 --format pkgname-and-test-fail
 
 # Each package is tested once: with the race detector where goroutines are its matter, and
 # without it where that takes ten times as long, or where nothing runs beside another.
-PURE := . ./cmd/... ./payload/... ./order/... ./view/... ./search ./projection ./store/sqlite ./store/tail ./store/postgres \
+PLAIN := . ./cmd/... ./payload/... ./order/... ./view/... ./search ./projection ./store/sqlite ./store/tail ./store/postgres \
 	./engine/exchange ./protocol/agui ./runner/agui ./runner/workflow/bpmn ./runner/workflow/expression ./internal/apischema ./test/...
 # The parts of the stores' suite in which goroutines meet: the detector looks at them too.
-MEET := ^(concurrency|races|observe|faults|producers)$$
+CONCURRENT := ^(concurrency|races|observe|faults|producers)$$
 ONCE := ./test/crash ./test/memory ./test/stress ./test/migrate
 
 .PHONY: test race test-go test-once test-all race-all
-test: race test-go test-once ## run all tests in Go, those of properties shortly (fetches Go modules on first use)
+test: race test-go test-once ## run all tests in Go, with fewer random cases than make test-all (fetches Go modules on first use)
 
 race: ## run the tests of the packages whose matter is goroutines, with the race detector
 	@mkdir -p bin/gate
-	$(TESTTMP) $(GOTEST) "$$($(GO) list ./... | grep -vxF "$$($(GO) list $(PURE) ./internal/house)" | tr '\n' ' ')" -- -race -short -count=1 -timeout 20m
-	$(TESTTMP) $(GO) test -race -short -count=1 -run '^TestStore$$/$(MEET)' ./store/sqlite ./store/postgres
-	$(TESTTMP) $(GO) test -race -short -count=1 -run '^TestStore$$/64/$(MEET)' ./store/tail
+	$(TESTTMP) $(GOTEST) "$$($(GO) list ./... | grep -vxF "$$($(GO) list $(PLAIN) ./internal/house)" | tr '\n' ' ')" -- -race -short -count=1 -timeout 20m
+	$(TESTTMP) $(GO) test -race -short -count=1 -run '^TestStore$$/$(CONCURRENT)' ./store/sqlite ./store/postgres
+	$(TESTTMP) $(GO) test -race -short -count=1 -run '^TestStore$$/64/$(CONCURRENT)' ./store/tail
 
 test-go: build ## run the tests of the other packages
 	@mkdir -p bin/gate
-	$(TESTTMP) $(PROGRAM) $(GOTEST) "$$($(GO) list $(PURE) | grep -vxF "$$($(GO) list $(ONCE))" | tr '\n' ' ')" -- -p 4 -short -count=1 -timeout 20m
+	$(TESTTMP) $(PROGRAM) $(GOTEST) "$$($(GO) list $(PLAIN) | grep -vxF "$$($(GO) list $(ONCE))" | tr '\n' ' ')" -- -p 4 -short -count=1 -timeout 20m
 	$(GO) test -count=1 ./store/memory # and without -short, which hides faults between goroutines
 	cd adk && $(GO) test -count=1 ./...
 
@@ -119,12 +121,12 @@ test-once: build ## run the tests that kill the program or look at its memory
 	$(TESTTMP) $(PROGRAM) $(GO) test -short -count=1 -timeout 20m $(ONCE)
 
 test-all: ## run all tests in Go at full length
-	$(TESTTMP) $(GO) test -p 4 -timeout 30m ./... # most of them wait for a disk or a process
+	$(TESTTMP) $(GO) test -p 4 -count=1 -timeout 30m ./... # most of them wait for a disk or a process
 	cd adk && $(GO) test -count=1 ./...
 
 race-all: ## run all tests with the race detector, and call all verbs of a program that has it
-	$(TESTTMP) $(GO) test -race -short -timeout 30m $$($(GO) list ./... | grep -v '/tapedeck/test/') # those run the program in processes of their own
-	cd adk && $(GO) test -race -short ./...
+	$(TESTTMP) $(GO) test -race -short -count=1 -timeout 30m $$($(GO) list ./... | grep -v '/tapedeck/test/') # those run the program in processes of their own
+	cd adk && $(GO) test -race -short -count=1 ./...
 	$(GO) build -race -o $(BIN)-race ./cmd/tapedeck
 	TAPEDECK_BIN=$(abspath $(BIN))-race $(GO) test ./test/stress ./test/protocols -count=1 -timeout 20m
 
@@ -193,10 +195,10 @@ ui-build: $(NPM) ## check that web/dist is what ui/ builds
 	DIST=$(abspath bin/dist) npm run --silent -w ui build && diff -r bin/dist web/dist
 
 e2e: build $(NPM) ## test the user interface in a real browser with the real program (needs chromium)
-	cd ui && TAPEDECK=$(abspath $(BIN)) npm run --silent e2e $(if $(ONLY),-- '$(ONLY)')
+	cd ui && TAPEDECK=$(abspath $(BIN)) npm run --silent e2e
 
 e2e-gate: build $(NPM) ## leave out the browser checks that ui/e2e/full.mjs names
-	cd ui && TAPEDECK=$(abspath $(BIN)) npm run --silent e2e -- --gate $(if $(ONLY),'$(ONLY)')
+	cd ui && TAPEDECK=$(abspath $(BIN)) npm run --silent e2e -- --gate
 
 ui-firefox: build $(NPM) ## test the main ways through the user interface in Firefox (needs firefox-esr)
 	cd ui && TAPEDECK=$(abspath $(BIN)) node e2e/firefox.mjs

@@ -1,6 +1,6 @@
 // Runs the checks against the real program, two at a time:
 //
-//     node e2e/run.mjs [--gate] [part of a name]
+//     [ONLY='part of a name'] node e2e/run.mjs [--gate]
 //
 // --gate leaves out the checks that full.mjs names. A browser on a busy machine is
 // sometimes slow, so a failed check runs a second time, and the summary lists it. To debug
@@ -18,8 +18,8 @@ else process.exit(await lead());
 
 /** Gives each check to one of the workers, and returns the exit status. */
 async function lead() {
-  const args = process.argv.slice(2);
-  const only = args.find((a) => !a.startsWith("--")) ?? "";
+  const gate = process.argv.includes("--gate");
+  const only = process.env.ONLY ?? "";
   const left = [];
   const gone = new Set(onlyInFull); // names that no check has any more
   for (const file of readdirSync(folder)
@@ -28,8 +28,7 @@ async function lead() {
     const { checks } = await import(new URL(file, folder));
     for (const name of Object.keys(checks)) {
       gone.delete(name);
-      if (`${file} ${name}`.includes(only) && !(args.includes("--gate") && onlyInFull.has(name)))
-        left.push({ file, name });
+      if (`${file}: ${name}`.includes(only) && !(gate && onlyInFull.has(name))) left.push({ file, name });
     }
   }
   const count = left.length;
@@ -53,7 +52,10 @@ async function lead() {
     next();
     return new Promise((ok) =>
       worker.on("exit", (code) => {
-        if (code !== 0) failed.push(current?.name ?? "a worker ended");
+        if (code !== 0) {
+          failed.push(current.name);
+          console.log(`FAIL  ${current.file}: ${current.name}\n      its worker ended`);
+        }
         ok();
       }),
     );
