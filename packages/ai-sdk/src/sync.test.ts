@@ -8,8 +8,10 @@ import type { TapedeckTransport } from "./transport.ts";
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-/** A chat of a page where nothing happens, and a session in which a run has ended. */
-function begin(answers: (() => Promise<unknown[]>)[], has: UIMessage[] = []) {
+const ended = { offset: 7, type: "RUN_FINISHED", invocation: "m", data: {} as object };
+
+/** A chat of a page that is never drawn again, and a session in which a run has ended. */
+function begin(answers: (() => Promise<unknown[]>)[], has: UIMessage[] = [], events = [ended]) {
   const errors: TapedeckError[] = [];
   const shown: unknown[] = [];
   const chat: SyncedChat = {
@@ -23,7 +25,7 @@ function begin(answers: (() => Promise<unknown[]>)[], has: UIMessage[] = []) {
   for (const m of has) active.ended.add(m.id);
   const session = {
     async *follow() {
-      yield { offset: 7, type: "RUN_FINISHED", invocation: "m" };
+      yield* events;
       await new Promise(() => undefined);
     },
   };
@@ -82,5 +84,21 @@ test.each([
   const { sync, shown } = begin([async () => ["all"]], [{ id: "m", role: "assistant", parts }]);
   await vi.advanceTimersByTimeAsync(10);
   expect(shown).toEqual(want);
+  sync.stop();
+});
+
+test("a run that ends while its page loads the answer to a question is loaded again, also before the page is drawn", async () => {
+  const has: UIMessage = {
+    id: "m",
+    role: "assistant",
+    parts: [{ type: "tool-w", toolCallId: "t", state: "approval-requested", input: {}, approval: { id: "q" } }],
+  };
+  const user = { id: "u", role: "user", parts: [] };
+  const whole = { id: "m", role: "assistant", parts: [], metadata: { tapedeck: { next: 8 } } };
+  const events = [{ offset: 6, type: "permission.answered", invocation: "m", data: { id: "q" } }, ended];
+  const slow = () => new Promise<unknown[]>((ok) => setTimeout(() => ok([user]), 100)); // the run was open then
+  const { sync, shown } = begin([slow, async () => [user, whole]], [has], events);
+  await vi.advanceTimersByTimeAsync(200);
+  expect(shown).toEqual([[user], [user, whole]]);
   sync.stop();
 });

@@ -45,6 +45,9 @@ export class Sync<M extends UIMessage> {
   private open: string | undefined; // the run that is open
   private next = 0;
   private working = false;
+  // What this sync has put into the chat, and what the chat had before: a page that is drawn again
+  // later shows the old messages until then.
+  private put: { before: M[]; messages: M[] } | undefined;
 
   constructor(transport: () => TapedeckTransport<M>, chat: () => SyncedChat<M>, o: SyncOptions<M> = {}) {
     [this.transport, this.chat, this.o] = [transport, chat, o];
@@ -149,6 +152,18 @@ export class Sync<M extends UIMessage> {
       });
   }
 
+  /** The messages of the chat, also before the page has drawn what was put into it. */
+  private messages(): M[] {
+    const { messages } = this.chat();
+    if (this.put && this.put.before !== messages) this.put = undefined;
+    return this.put?.messages ?? messages;
+  }
+
+  private show(messages: M[]): void {
+    this.put = { before: this.chat().messages, messages };
+    this.chat().setMessages(messages);
+  }
+
   private unsent(): Map<string, Unsent> {
     return this.transport().active(this.chat().id).unsent;
   }
@@ -164,11 +179,11 @@ export class Sync<M extends UIMessage> {
 
   private drop(id: string, u: Unsent): void {
     this.unsent().delete(id);
-    const { messages, setMessages } = this.chat();
+    const messages = this.messages();
     const rest = messages.filter((m) => m.id !== id);
     // While it was there, a message that streams was appended behind it, once more.
     const last = new Map(rest.map((m) => [m.id, m]));
-    if (rest.length < messages.length) setMessages([...last.values()]);
+    if (rest.length < messages.length) this.show([...last.values()]);
     this.o.onUnsent?.(u as Unsent<M>);
   }
 
@@ -201,7 +216,7 @@ export class Sync<M extends UIMessage> {
       this.pending = [...news, ...this.pending]; // the user has sent something meanwhile
       return;
     }
-    this.chat().setMessages(messages);
+    this.show(messages);
     for (const [id, u] of this.unsent()) {
       if (messages.some((m) => m.id === id))
         this.unsent().delete(id); // only the answer was lost
@@ -212,14 +227,16 @@ export class Sync<M extends UIMessage> {
 
   /** Whether the chat already shows what an event says. */
   private known(e: Event): boolean {
-    const { id, messages } = this.chat();
+    const { id } = this.chat();
+    const messages = this.messages();
     const answer = messages.find((m) => runsOf(m).includes(e.invocation));
     switch (e.type) {
       case "RUN_STARTED":
         return answer !== undefined;
       case "RUN_FINISHED":
       case "RUN_ERROR":
-        if (answer?.parts.some((p) => p.type === "data-attempt")) return false; // it shows an earlier attempt, too
+        // It shows an earlier attempt, too, or a question: the stream that this page has seen ended there.
+        if (answer?.parts.some((p) => p.type === "data-attempt" || asks(p))) return false;
         return (
           answer !== undefined &&
           (after(answer) > e.offset || this.transport().active(id).ended.has(String(e.invocation)))
@@ -258,8 +275,8 @@ function after(m: UIMessage): number {
   return next ?? (offset === undefined ? 0 : offset + 1);
 }
 
-/** Whether a part waits for the answer to a question. */
-function asks(part: object, question: string): boolean {
+/** Whether a part waits for the answer to a question, or to any. */
+function asks(part: object, question?: string): boolean {
   const { state, approval } = part as { state?: string; approval?: { id?: string } };
-  return state === "approval-requested" && approval?.id === question;
+  return state === "approval-requested" && (question === undefined || approval?.id === question);
 }
