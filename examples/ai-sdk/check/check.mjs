@@ -83,14 +83,16 @@ const more = Array.from({ length: 20 }, (_, i) => `more${i + 1} `).join("");
 /** Waits until pages show the same list. */
 async function agree(pages, want) {
   for (const page of pages) {
-    await page.waitForFunction(
-      (n) =>
-        document.querySelectorAll("li").length === n && document.querySelector("p")?.textContent.startsWith("ready, "),
-      want.length,
-      patient,
-    );
-    await ready(page);
-    assert.deepEqual(await shown(page), want);
+    const settled = (n) =>
+      document.querySelectorAll("li").length === n && document.querySelector("p")?.textContent.startsWith("ready, ");
+    await page.waitForFunction(settled, want.length, patient).catch(() => undefined);
+    // Its place and its status say why it does not agree.
+    const got = {
+      page: pages.indexOf(page),
+      status: await page.getByRole("status").textContent(),
+      list: await shown(page),
+    };
+    assert.deepEqual(got, { page: got.page, status: got.status.replace(/^.*,/, "ready,"), list: want });
   }
 }
 

@@ -14,12 +14,13 @@ const ended = { offset: 7, type: "RUN_FINISHED", invocation: "m", data: {} as ob
 function begin(answers: (() => Promise<unknown[]>)[], has: UIMessage[] = [], events = [ended]) {
   const errors: TapedeckError[] = [];
   const shown: unknown[] = [];
+  const resumed = vi.fn(async () => undefined);
   const chat: SyncedChat = {
     id: "c",
     messages: has,
     status: "ready",
     setMessages: (list) => shown.push(list),
-    resumeStream: async () => undefined,
+    resumeStream: resumed,
   };
   const active = new Active();
   for (const m of has) active.ended.add(m.id);
@@ -42,7 +43,7 @@ function begin(answers: (() => Promise<unknown[]>)[], has: UIMessage[] = [], eve
     { onError: (e) => errors.push(e) },
   );
   sync.start();
-  return { sync, shown, errors };
+  return { sync, chat, shown, errors, resumed };
 }
 
 const fails = (kind: string, status: number) => () => Promise.reject(new TapedeckError(kind, "no", { status }));
@@ -102,3 +103,17 @@ test("a run that ends while its page loads the answer to a question is loaded ag
   expect(shown).toEqual([[user], [user, whole]]);
   sync.stop();
 });
+
+test.each([
+  ["ready", 0],
+  ["error", 1],
+])(
+  "a chat that is brought up to date when it is %s streams %i times, which clears its error",
+  async (status, times) => {
+    const { sync, chat, resumed } = begin([async () => []]);
+    chat.status = status;
+    await vi.advanceTimersByTimeAsync(10);
+    expect(resumed).toHaveBeenCalledTimes(times);
+    sync.stop();
+  },
+);

@@ -222,7 +222,8 @@ export class Sync<M extends UIMessage> {
         this.unsent().delete(id); // only the answer was lost
       else this.drop(id, u);
     }
-    if (this.open !== undefined) await this.chat().resumeStream();
+    // Without an open run that asks for no stream, and clears the error of one that failed.
+    if (this.open !== undefined || this.chat().status === "error") await this.chat().resumeStream();
   }
 
   /** Whether the chat already shows what an event says. */
