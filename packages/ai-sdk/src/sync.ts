@@ -45,9 +45,9 @@ export class Sync<M extends UIMessage> {
   private open: string | undefined; // the run that is open
   private next = 0;
   private working = false;
-  // What this sync has put into the chat, and what the chat had before: a page that is drawn again
-  // later shows the old messages until then.
-  private put: { before: M[]; messages: M[] } | undefined;
+  // What the chat had, and what this sync has put into it: a page that is drawn again later has the
+  // old messages until then.
+  private put: M[][] = [];
 
   constructor(transport: () => TapedeckTransport<M>, chat: () => SyncedChat<M>, o: SyncOptions<M> = {}) {
     [this.transport, this.chat, this.o] = [transport, chat, o];
@@ -155,13 +155,14 @@ export class Sync<M extends UIMessage> {
   /** The messages of the chat, also before the page has drawn what was put into it. */
   private messages(): M[] {
     const { messages } = this.chat();
-    if (this.put && this.put.before !== messages) this.put = undefined;
-    return this.put?.messages ?? messages;
+    const [before, put = messages] = this.put;
+    return before === messages ? put : messages;
   }
 
   private show(messages: M[]): void {
-    this.put = { before: this.chat().messages, messages };
-    this.chat().setMessages(messages);
+    const chat = this.chat();
+    this.put = [chat.messages, messages];
+    chat.setMessages(messages);
   }
 
   private unsent(): Map<string, Unsent> {
@@ -223,7 +224,7 @@ export class Sync<M extends UIMessage> {
       else this.drop(id, u);
     }
     // Without an open run that asks for no stream, and clears the error of one that failed.
-    if (this.open !== undefined || this.chat().status === "error") await this.chat().resumeStream();
+    if (this.open || this.chat().status === "error") await this.chat().resumeStream();
   }
 
   /** Whether the chat already shows what an event says. */
