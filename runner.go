@@ -116,6 +116,11 @@ type Invocation struct {
 type Inbox struct {
 	Ready <-chan struct{} // receives when there is something to take
 	Take  func() []Event  // removes what is in it and returns that, in the order of the log
+
+	// Rests says that the runner waits for people, messages or a time, and that nothing
+	// works that it has started. A run that the server continues after a crash is not
+	// suspected of that crash any more then. Nil: nobody wants to know.
+	Rests func()
 }
 
 // A Delegation is the task that an agent gives to another one.

@@ -2,9 +2,11 @@ package deck_test
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 
@@ -15,7 +17,17 @@ import (
 	"github.com/tapedeck/tapedeck/store/postgres"
 )
 
-func TestMain(m *testing.M) { pgtest.Main(m) }
+func TestMain(m *testing.M) {
+	if place, rest, ok := strings.Cut(os.Getenv("TAPEDECK_FATAL"), "|"); ok {
+		sessions, do, _ := strings.Cut(rest, "|")
+		if err := fatalProcess(place, sessions, do); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	pgtest.Main(m)
+}
 
 // join starts one of several servers of a database, and returns its URL.
 func join(t *testing.T, database string) (*deck.Member, string) {

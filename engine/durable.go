@@ -87,6 +87,7 @@ func (e *Engine) continueRun(ctx context.Context, s *tapedeck.Session, open *tap
 	r.in.ID, r.offset, r.heard, r.owner = open.Invocation, first, first, open.Owner
 	r.queue.begun = true
 	r.askAgain(&t)
+	r.settled = e.trial.watch(s.ID)
 	if err := e.register(r); err != nil {
 		return false, err
 	}

@@ -94,6 +94,7 @@ type Engine struct {
 	ledgers  ledgers
 	feeder   *feeder
 	leases   leases
+	trial    *trial
 	presence *presence.Tracker
 
 	foldersMu sync.RWMutex // held for writing while a session is deleted, so that no run gets its folder or begins in it
@@ -136,6 +137,7 @@ func New(o Options) *Engine {
 	}
 	e := &Engine{options: o, store: o.Store, views: o.Views, id: tapedeck.NewID("eng_"), runs: map[string]*run{}, feeder: newFeeder(), jumping: map[string]*jumpGate{}}
 	e.life, e.endLife = context.WithCancel(context.Background())
+	e.trial = newTrial(e)
 	e.leases = leases{since: o.Now(), lastEvent: map[leaseKey]time.Time{}}
 	e.presence = presence.New(0, e.storeLeft)
 	e.wg.Go(e.sweep)
@@ -182,6 +184,7 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 	e.mu.Unlock()
 	done := make(chan struct{})
 	go func() { e.wg.Wait(); close(done) }()
+	defer e.trial.end(ctx)
 	select {
 	case <-done:
 		return nil

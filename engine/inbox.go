@@ -27,9 +27,9 @@ type inbox struct {
 	bytes  int // of their variables
 }
 
-func (b *inbox) make() *tapedeck.Inbox {
+func (b *inbox) make(rests func()) *tapedeck.Inbox {
 	b.ready = make(chan struct{}, 1)
-	return &tapedeck.Inbox{Ready: b.ready, Take: b.take}
+	return &tapedeck.Inbox{Ready: b.ready, Take: b.take, Rests: rests}
 }
 
 func (b *inbox) put(ev tapedeck.Event) {

@@ -253,6 +253,10 @@ func (r *run) noteWritten(events []tapedeck.Event, first int64) {
 			r.childBegins(&events[i], first+int64(i))
 		case tapedeck.RunStarted:
 			r.childStarted(&events[i], first+int64(i))
+		case tapedeck.WorkflowLeft:
+			if r.settled != nil && events[i].Invocation == r.in.ID {
+				r.settled() // it has come further than the process that died
+			}
 		case tapedeck.WorkflowCaught:
 			r.inbox.noteCaught(&events[i])
 		case tapedeck.UsageReported:

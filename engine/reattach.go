@@ -37,6 +37,7 @@ func (e *Engine) reattach(ctx context.Context, log *onePage, s *tapedeck.Session
 	if err != nil || r == nil {
 		return false, err
 	}
+	r.settled = e.trial.watch(s.ID)
 	if err := e.register(r); err != nil {
 		return false, err
 	}

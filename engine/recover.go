@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/runner"
@@ -18,6 +19,9 @@ import (
 // were not completed. Call it at the start, when no other process uses the store: then
 // the engines that owned these runs are dead. It does not end external runs. With
 // [Options.LeaveRuns], runs that would continue stay as they are.
+//
+// A run that was continued when the earlier process died is not continued again: it fails.
+// If there are several, each is tried in its turn, after Recover has returned. See [trial].
 func (e *Engine) Recover(ctx context.Context) (int, error) {
 	undone := e.undoImports(ctx)
 	// An incomplete import can have events that look like a run of this server. No
@@ -25,7 +29,14 @@ func (e *Engine) Recover(ctx context.Context) (int, error) {
 	kill := e.options.KillLeftover != nil && undone == nil
 	rec := &recovery{engine: e, kill: kill, reattaches: e.hasReattaching(),
 		end: errorEnd(tapedeck.CodeInterrupted, "the server was restarted while the agent was running", tapedeck.StatusInterrupted)}
-	err := e.eachOpen(ctx, rec.session)
+	err := rec.findSuspects(ctx)
+	if err == nil {
+		err = e.eachOpen(ctx, rec.page, rec.session)
+	}
+	if err == nil && len(rec.turns) > 0 && !e.options.LeaveRuns && e.trial.turning.CompareAndSwap(false, true) {
+		e.trial.before = nil // another call is not about them
+		e.inBackground(rec.inTurn)
+	}
 	if undone == nil && !e.options.LeaveRuns { // an incomplete import can have inputs that no user of this server has sent
 		err = errors.Join(err, e.feedAll(ctx))
 	}
@@ -47,16 +58,158 @@ type recovery struct {
 	reattaches bool
 	end        terminal
 	ended      atomic.Int64
+
+	mu       sync.Mutex      // turns
+	turns    []string        // sessions that are continued in their turn
+	suspects map[string]bool // the first of them, of which an earlier process may have died
 }
 
-// session recovers the runs of a session. It reads the session once, as long as nothing is
-// appended, because there may be ten thousand of them.
+// findSuspects looks at the sessions that were on trial when the process before this one died.
+// The runs of a single one are ended, before anything of them is executed. If there are
+// several, all sessions are continued in their turn, these first.
+func (r *recovery) findSuspects(ctx context.Context) error {
+	e := r.engine
+	names, err := e.trial.suspects(ctx)
+	if err != nil {
+		return err
+	}
+	var open []tapedeck.Session
+	for _, id := range names {
+		s, err := e.session(ctx, id)
+		switch {
+		case absent(err):
+		case err != nil:
+			return err
+		case r.left(&s):
+			open = append(open, s)
+		}
+	}
+	switch {
+	case len(names) == 0:
+		return nil
+	case len(open) == 0:
+		return e.trial.write(ctx) // an old record must not be found later
+	case len(open) == 1:
+		return r.give(ctx, &open[0])
+	}
+	r.suspects = map[string]bool{}
+	for i := range open {
+		r.suspects[open[i].ID] = true
+		r.turns = append(r.turns, open[i].ID)
+	}
+	return nil
+}
+
+// give ends the runs of a session whose continuation ended the process before.
+func (r *recovery) give(ctx context.Context, s *tapedeck.Session) error {
+	e := r.engine
+	defer e.answering.lock(s.ID)()
+	e.options.Logger.Error("two processes in a row died while they continued the runs of a session; its runs have failed", "session", s.ID)
+	n, err := e.endRunsOf(ctx, &onePage{Log: e.store, session: s.ID}, s, crashLoopEnd, r.kill, func(_ *tapedeck.Session, o tapedeck.OpenRun) bool { return r.abandoned(&o) })
+	r.ended.Add(int64(n))
+	if err == nil {
+		err = e.trial.write(ctx)
+	}
+	if err == nil {
+		e.trial.before = nil
+	}
+	return err
+}
+
+// inTurn continues the runs of the suspects in groups, over trialTime at most, and then those
+// of all others. A group is tried until its runs wait for others.
+func (r *recovery) inTurn() {
+	e, suspects := r.engine, r.turns[:len(r.suspects)]
+	defer e.trial.turning.Store(false)
+	e.options.Logger.Warn("two processes in a row died while they continued runs; now the runs are continued one after the other",
+		"sessions", len(r.turns), "suspects", len(suspects))
+	size := (len(suspects) + trialGroups - 1) / trialGroups
+	groups := slices.Collect(slices.Chunk(suspects, size))
+	if others := r.turns[len(suspects):]; len(others) > 0 {
+		groups = append(groups, others)
+	}
+	for _, group := range groups {
+		b, err := r.begin(group)
+		if err != nil {
+			return // the engine is shut down
+		}
+		for _, id := range group {
+			r.turn(id)
+		}
+		if !e.trial.await(b, trialTime/time.Duration(len(groups))) {
+			return
+		}
+	}
+}
+
+// turn continues the runs of a session that is on trial.
+func (r *recovery) turn(session string) {
+	e := r.engine
+	defer e.trial.settle(session)
+	s, err := e.session(e.life, session)
+	if err == nil {
+		err = r.look(e.life, &s, false)
+	}
+	if err != nil && !absent(err) && e.life.Err() == nil {
+		e.options.Logger.Error("the runs of a session could not be continued; the next start does", "session", session, "error", err)
+	}
+}
+
+// begin puts suspects on trial. While the store is unavailable it tries again.
+func (r *recovery) begin(group []string) (b *batch, err error) {
+	for pause := firstRetry; ; pause = min(2*pause, lastRetry) {
+		b, err = r.engine.trial.begin(r.engine.life, group)
+		if err == nil || !r.engine.sleep(pause) {
+			return b, err
+		}
+	}
+}
+
+// page puts the sessions on trial whose runs may be continued next.
+func (r *recovery) page(ctx context.Context, sessions []tapedeck.Session) error {
+	if !r.reattaches || r.holds() {
+		return nil
+	}
+	var names []string
+	for i := range sessions {
+		if s := &sessions[i]; r.left(s) {
+			names = append(names, s.ID)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	_, err := r.engine.trial.begin(ctx, names)
+	return err
+}
+
+// holds reports whether no run is continued yet.
+func (r *recovery) holds() bool {
+	return r.engine.options.LeaveRuns || len(r.suspects) > 0 || r.engine.trial.turning.Load()
+}
+
+// left reports whether a session has a run that an earlier process left.
+func (r *recovery) left(s *tapedeck.Session) bool {
+	return slices.ContainsFunc(s.Runs, func(o tapedeck.OpenRun) bool { return r.abandoned(&o) })
+}
+
+// session recovers the runs of a session, unless that happens later.
 func (r *recovery) session(ctx context.Context, s *tapedeck.Session) error {
+	if r.suspects[s.ID] {
+		return nil
+	}
+	defer r.engine.trial.settle(s.ID)
+	return r.look(ctx, s, r.holds())
+}
+
+// look continues or ends the runs of a session. With hold it continues none. It reads the
+// session once, as long as nothing is appended, because there may be ten thousand of them.
+func (r *recovery) look(ctx context.Context, s *tapedeck.Session, hold bool) error {
 	e := r.engine
 	defer e.answering.lock(s.ID)()
 	log := &onePage{Log: e.store, session: s.ID}
 	left := map[string]bool{} // invocations
-	failed := r.reattach(ctx, log, s, left)
+	failed := r.reattach(ctx, log, s, hold, left)
 	n, err := e.endRunsOf(ctx, log, s, r.end, r.kill, func(_ *tapedeck.Session, o tapedeck.OpenRun) bool {
 		return r.abandoned(&o) && !left[o.Invocation]
 	})
@@ -71,8 +224,8 @@ func (r *recovery) abandoned(o *tapedeck.OpenRun) bool {
 
 // reattach continues the runs of a session that can continue: the agent works elsewhere, or
 // the state of the run is in the log. In the second case it also ends the processes that the
-// agent left. With [Options.LeaveRuns] it only adds the runs to left.
-func (r *recovery) reattach(ctx context.Context, log *onePage, s *tapedeck.Session, left map[string]bool) (failed error) {
+// agent left. With hold it only adds the runs to left.
+func (r *recovery) reattach(ctx context.Context, log *onePage, s *tapedeck.Session, hold bool, left map[string]bool) (failed error) {
 	if !r.reattaches {
 		return nil
 	}
@@ -82,12 +235,19 @@ func (r *recovery) reattach(ctx context.Context, log *onePage, s *tapedeck.Sessi
 			continue
 		}
 		var err error
-		if e.options.LeaveRuns {
-			left[o.Invocation], err = e.continues(ctx, log, s, &o)
-		} else {
+		if !hold {
 			_, err = e.reattach(ctx, log, s, &o, r.kill)
+		} else if goesOn, unread := e.continues(ctx, log, s, &o); goesOn {
+			left[o.Invocation] = true
+		} else {
+			err = unread
 		}
 		failed = errors.Join(failed, ofRun(s, &o, err))
+	}
+	if hold && len(left) > 0 {
+		r.mu.Lock()
+		r.turns = append(r.turns, s.ID)
+		r.mu.Unlock()
 	}
 	return failed
 }
@@ -95,7 +255,7 @@ func (r *recovery) reattach(ctx context.Context, log *onePage, s *tapedeck.Sessi
 // endRuns ends the open runs that choose selects.
 func (e *Engine) endRuns(ctx context.Context, end terminal, choose func(*tapedeck.Session, tapedeck.OpenRun) bool) (int, error) {
 	var n atomic.Int64
-	err := e.eachOpen(ctx, func(ctx context.Context, s *tapedeck.Session) error {
+	err := e.eachOpen(ctx, nil, func(ctx context.Context, s *tapedeck.Session) error {
 		if !slices.ContainsFunc(s.Runs, func(r tapedeck.OpenRun) bool { return choose(s, r) }) {
 			return nil
 		}
@@ -129,15 +289,21 @@ func (e *Engine) endRunsOf(ctx context.Context, log *onePage, s *tapedeck.Sessio
 // server that takes over ten thousand runs of a dead one needs seconds, not minutes.
 const openAtOnce = 128
 
-// eachOpen calls do for each session with an open run, for several at once. An error of one
-// session does not keep do from the others, unless the store is unavailable.
-func (e *Engine) eachOpen(ctx context.Context, do func(context.Context, *tapedeck.Session) error) error {
+// eachOpen calls do for each session with an open run, for several at once, and before that
+// before, if it is not nil, for up to a thousand of them. An error of one session does not keep
+// do from the others, unless the store is unavailable.
+func (e *Engine) eachOpen(ctx context.Context, before func(context.Context, []tapedeck.Session) error, do func(context.Context, *tapedeck.Session) error) error {
 	var mu sync.Mutex // failed, stop
 	failed, stop := error(nil), false
 	for cursor := ""; ; {
 		page, err := e.store.List(ctx, tapedeck.Filter{OpenRun: true, Cursor: cursor, Limit: 1000})
 		if err != nil {
 			return errors.Join(failed, err)
+		}
+		if before != nil {
+			if err := before(ctx, page.Sessions); err != nil {
+				return errors.Join(failed, err)
+			}
 		}
 		var working sync.WaitGroup
 		next := make(chan *tapedeck.Session)

@@ -51,6 +51,8 @@ type run struct {
 
 	owner   string           // the engine that started it, or the run that started it
 	durable bool             // see [runner.Durable]
+	settled func()           // says that it works no longer, for its [trial]; nil if it is not on trial
+	rested  bool             // it has said so
 	upTo    int64            // begun yields events before this offset; 0 for the head
 	own     []tapedeck.Event // its opening, see [runner.Opening]
 	inbox   inbox
@@ -79,7 +81,7 @@ func newRun(e *Engine, agent *Agent, t api.Task, f predecessor) *run {
 	}
 	r.in.Task = view.TaskWithContext(f.context, t.Text)
 	if r.durable {
-		r.in.Inbox, r.in.Begun = r.inbox.make(), r.begun
+		r.in.Inbox, r.in.Begun = r.inbox.make(r.rests), r.begun
 	}
 	return r
 }
@@ -236,6 +238,19 @@ func (r *run) runAgent() (err error) {
 //
 //go:noinline
 func (r *run) events() iter.Seq2[tapedeck.Event, error] { return r.agent.Runner.Run(r.ctx, r.in) }
+
+// rests is [tapedeck.Inbox.Rests] of a run.
+func (r *run) rests() {
+	if r.settled == nil || r.rested {
+		return
+	}
+	r.rested = true
+	go func() { // once the log has what the agent did before
+		if r.stored(r.ctx) == nil {
+			r.settled()
+		}
+	}()
+}
 
 // take accepts an event of the agent. It reports false if the agent should stop.
 func (r *run) take(ev *tapedeck.Event) bool {

@@ -345,11 +345,24 @@ func (e *Engine) register(r *run) error {
 	return nil
 }
 
+// inBackground calls f in a goroutine for which Shutdown waits, unless that has begun. f ends
+// with the life of the engine.
+func (e *Engine) inBackground(f func()) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.closing {
+		e.wg.Go(f)
+	}
+}
+
 // unregister removes a run that has ended.
 func (e *Engine) unregister(r *run) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.runs, r.in.ID)
+	if r.settled != nil {
+		r.settled()
+	}
 	close(r.done)
 	e.wg.Done()
 }

@@ -41,7 +41,8 @@ func (t *tasks) want(activation string) {
 	}
 }
 
-// start starts queued tasks, as far as the limit allows.
+// start starts queued tasks, as far as the limit allows. A task that cannot begin fails, and
+// is looked at next.
 func (t *tasks) start() {
 	for len(t.queue) > 0 && len(t.running) < t.w.r.options.MaxTasks && !t.w.stopped() {
 		id := t.queue[0]
@@ -50,9 +51,6 @@ func (t *tasks) start() {
 		if a := t.w.fold.Open(id); a != nil && a.Status != view.ActivationFailed {
 			t.run(t.w.node(a), a)
 		}
-	}
-	if len(t.w.todo) > 0 && !t.w.stopped() {
-		t.w.advance() // a task could not begin
 	}
 }
 

@@ -161,6 +161,9 @@ func (w *walker) wait() error {
 	var ready <-chan struct{}
 	if w.in.Inbox != nil {
 		ready = w.in.Inbox.Ready
+		if w.in.Inbox.Rests != nil && len(w.tasks.running) == 0 {
+			w.in.Inbox.Rests()
+		}
 	}
 	due, stop := w.timer()
 	defer stop()
@@ -215,20 +218,28 @@ func (w *walker) receive(ev *tapedeck.Event) {
 	}
 }
 
-// advance takes decisions until only others can move the process.
+// advance takes decisions and starts tasks until only others can move the process. It is the
+// only loop over the things to look at: what fails is looked at in its next round, and never
+// inside the call that failed.
 func (w *walker) advance() {
-	for w.fold.Head().Outcome == "" && !w.stopped() && w.decide() {
-		continue
-	}
-	if !w.stopped() {
+	for !w.stopped() {
+		if !w.over() && w.decide() {
+			continue
+		}
 		w.tasks.sweep()
 		w.withdraw()
-	}
-	// After the end of the process something may be left to look at, which is not looked at.
-	if !w.stopped() && w.fold.Head().Outcome == "" {
+		if w.over() {
+			return // something may be left to look at, which is not looked at
+		}
 		w.tasks.start()
+		if len(w.todo) == 0 {
+			return
+		}
 	}
 }
+
+// over reports whether the process has ended.
+func (w *walker) over() bool { return w.fold.Head().Outcome != "" }
 
 func (w *walker) stopped() bool { return w.left || w.ctx.Err() != nil }
 
