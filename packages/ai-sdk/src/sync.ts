@@ -45,8 +45,8 @@ export class Sync<M extends UIMessage> {
   private open: string | undefined; // the run that is open
   private next = 0;
   private working = false;
-  // What the chat had, and what this sync has put into it: a page that is drawn again later has the
-  // old messages until then.
+  // The messages that the chat had, and those that replaced them. A page has the old ones until it
+  // is drawn again.
   private put: M[][] = [];
 
   constructor(transport: () => TapedeckTransport<M>, chat: () => SyncedChat<M>, o: SyncOptions<M> = {}) {
@@ -223,7 +223,7 @@ export class Sync<M extends UIMessage> {
         this.unsent().delete(id); // only the answer was lost
       else this.drop(id, u);
     }
-    // Without an open run that asks for no stream, and clears the error of one that failed.
+    // If no run is open there is no stream, and this only clears the error of an earlier one.
     if (this.open || this.chat().status === "error") await this.chat().resumeStream();
   }
 
@@ -232,26 +232,21 @@ export class Sync<M extends UIMessage> {
     const { id } = this.chat();
     const messages = this.messages();
     const answer = messages.find((m) => runsOf(m).includes(e.invocation));
+    const data = (e.data ?? {}) as { id?: unknown; message?: { id?: string; role?: string } };
+    const { id: said, role } = data.message ?? {};
+    if (role === "user") return messages.some((m) => m.id === said || m.parts.some((p) => "id" in p && p.id === said));
+    if (!answer) return e.type === "message.added" && role !== "assistant";
     switch (e.type) {
       case "RUN_STARTED":
-        return answer !== undefined;
+      case "message.added":
+        return true;
       case "RUN_FINISHED":
       case "RUN_ERROR":
         // It shows an earlier attempt, too, or a question: the stream that this page has seen ended there.
-        if (answer?.parts.some((p) => p.type === "data-attempt" || asks(p))) return false;
-        return (
-          answer !== undefined &&
-          (after(answer) > e.offset || this.transport().active(id).ended.has(String(e.invocation)))
-        );
-      case "message.added": {
-        const { message } = (e.data ?? {}) as { message?: { id?: string; role?: string } };
-        if (message?.role !== "user") return answer !== undefined || message?.role !== "assistant";
-        return messages.some((m) => m.id === message.id || m.parts.some((p) => "id" in p && p.id === message.id));
-      }
-      case "permission.answered": {
-        const asked = String((e.data as { id?: unknown } | undefined)?.id);
-        return answer !== undefined && !answer.parts.some((p) => asks(p, asked));
-      }
+        if (answer.parts.some((p) => p.type === "data-attempt" || asks(p))) return false;
+        return after(answer) > e.offset || this.transport().active(id).ended.has(String(e.invocation));
+      case "permission.answered":
+        return !answer.parts.some((p) => asks(p, String(data.id)));
     }
     return false;
   }
