@@ -20,8 +20,8 @@ import (
 	"github.com/tapedeck/tapedeck/store/postgres"
 )
 
-// A fatal is a durable agent that ends its process in the way that no program survives, for
-// the task "die". Otherwise it waits for people.
+// A fatal is a durable agent. With the task "die" it fills the stack, which ends its process.
+// With other tasks it waits for people.
 type fatal struct{}
 
 func (fatal) Durable() {}
@@ -83,8 +83,9 @@ func fatalProcess(where, sessions, do string) error {
 	return d.Close(ctx)
 }
 
-// TestFatalAgent: an agent that ends its process ends two of them, and the third one ends its
-// run, also if that only lists sessions. What only waited beside it continues.
+// TestFatalAgent: an agent ends each process that executes it. After two processes the next one
+// ends the run of that agent instead, also if it only lists sessions. A run that waits beside
+// it continues.
 func TestFatalAgent(t *testing.T) {
 	program, err := os.Executable()
 	if err != nil {
@@ -133,7 +134,7 @@ func TestFatalAgent(t *testing.T) {
 					if deaths--; deaths > c.deaths {
 						t.Errorf("%d processes died, want at most %d", deaths, c.deaths)
 					}
-					for want := range strings.SplitSeq("two processes of the server in a row died|die failed"+strings.Repeat("|wait running", strings.Count(c.sessions, "wait")), "|") {
+					for want := range strings.SplitSeq("the server died twice in a row|die failed"+strings.Repeat("|wait running", strings.Count(c.sessions, "wait")), "|") {
 						if !strings.Contains(string(out), want) {
 							t.Errorf("the output lacks %q:\n%s", want, out)
 						}

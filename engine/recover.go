@@ -20,8 +20,9 @@ import (
 // the engines that owned these runs are dead. It does not end external runs. With
 // [Options.LeaveRuns], runs that would continue stay as they are.
 //
-// A run that was continued when the earlier process died is not continued again: it fails.
-// If there are several, each is tried in its turn, after Recover has returned. See [trial].
+// If the process before this one died while it continued a run, that run fails. If it was
+// continuing several runs, Recover leaves all of them, and they are continued one after the
+// other when it has returned. See [trial].
 func (e *Engine) Recover(ctx context.Context) (int, error) {
 	undone := e.undoImports(ctx)
 	// An incomplete import can have events that look like a run of this server. No
@@ -31,7 +32,7 @@ func (e *Engine) Recover(ctx context.Context) (int, error) {
 		end: errorEnd(tapedeck.CodeInterrupted, "the server was restarted while the agent was running", tapedeck.StatusInterrupted)}
 	err := rec.findSuspects(ctx)
 	if err == nil {
-		err = e.eachOpen(ctx, rec.page, rec.session)
+		err = e.eachOpen(ctx, rec.putOnTrial, rec.session)
 	}
 	if err == nil && len(rec.turns) > 0 && !e.options.LeaveRuns && e.trial.turning.CompareAndSwap(false, true) {
 		e.trial.before = nil // another call is not about them
@@ -61,7 +62,7 @@ type recovery struct {
 
 	mu       sync.Mutex      // turns
 	turns    []string        // sessions that are continued in their turn
-	suspects map[string]bool // the first of them, of which an earlier process may have died
+	suspects map[string]bool // the first of turns: the process before this one may have died of them
 }
 
 // findSuspects looks at the sessions that were on trial when the process before this one died.
@@ -90,7 +91,7 @@ func (r *recovery) findSuspects(ctx context.Context) error {
 	case len(open) == 0:
 		return e.trial.write(ctx) // an old record must not be found later
 	case len(open) == 1:
-		return r.give(ctx, &open[0])
+		return r.failSuspect(ctx, &open[0])
 	}
 	r.suspects = map[string]bool{}
 	for i := range open {
@@ -100,11 +101,12 @@ func (r *recovery) findSuspects(ctx context.Context) error {
 	return nil
 }
 
-// give ends the runs of a session whose continuation ended the process before.
-func (r *recovery) give(ctx context.Context, s *tapedeck.Session) error {
+// failSuspect ends the runs of the only session that was on trial when the process before this
+// one died.
+func (r *recovery) failSuspect(ctx context.Context, s *tapedeck.Session) error {
 	e := r.engine
 	defer e.answering.lock(s.ID)()
-	e.options.Logger.Error("two processes in a row died while they continued the runs of a session; its runs have failed", "session", s.ID)
+	e.options.Logger.Error("the server died twice in a row while it executed the runs of a session; the runs fail now", "session", s.ID)
 	n, err := e.endRunsOf(ctx, &onePage{Log: e.store, session: s.ID}, s, crashLoopEnd, r.kill, func(_ *tapedeck.Session, o tapedeck.OpenRun) bool { return r.abandoned(&o) })
 	r.ended.Add(int64(n))
 	if err == nil {
@@ -121,7 +123,7 @@ func (r *recovery) give(ctx context.Context, s *tapedeck.Session) error {
 func (r *recovery) inTurn() {
 	e, suspects := r.engine, r.turns[:len(r.suspects)]
 	defer e.trial.turning.Store(false)
-	e.options.Logger.Warn("two processes in a row died while they continued runs; now the runs are continued one after the other",
+	e.options.Logger.Warn("the server died twice in a row while it executed runs; it continues them one after the other now",
 		"sessions", len(r.turns), "suspects", len(suspects))
 	size := (len(suspects) + trialGroups - 1) / trialGroups
 	groups := slices.Collect(slices.Chunk(suspects, size))
@@ -134,7 +136,7 @@ func (r *recovery) inTurn() {
 			return // the engine is shut down
 		}
 		for _, id := range group {
-			r.turn(id)
+			r.continueInTurn(id)
 		}
 		if !e.trial.await(b, trialTime/time.Duration(len(groups))) {
 			return
@@ -142,8 +144,8 @@ func (r *recovery) inTurn() {
 	}
 }
 
-// turn continues the runs of a session that is on trial.
-func (r *recovery) turn(session string) {
+// continueInTurn continues the runs of a session that is on trial.
+func (r *recovery) continueInTurn(session string) {
 	e := r.engine
 	defer e.trial.settle(session)
 	s, err := e.session(e.life, session)
@@ -165,8 +167,8 @@ func (r *recovery) begin(group []string) (b *batch, err error) {
 	}
 }
 
-// page puts the sessions on trial whose runs may be continued next.
-func (r *recovery) page(ctx context.Context, sessions []tapedeck.Session) error {
+// putOnTrial puts those of some sessions on trial whose runs may continue.
+func (r *recovery) putOnTrial(ctx context.Context, sessions []tapedeck.Session) error {
 	if !r.reattaches || r.holds() {
 		return nil
 	}

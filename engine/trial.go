@@ -13,24 +13,24 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// A run that ends the process while it is continued would end every process after it, too.
-// So while runs are continued, the store has a record that names their sessions, which are
-// on trial. If the process dies then, the next one finds them in the record. Of a single
-// session it ends the runs. Several it continues in small groups, one after the other, so
-// that a run is only ended if it was tried alone.
+// A run can end the process that continues it. Without a limit it would end every process
+// that starts after that. So while runs are continued, their sessions are on trial: a record
+// in the store names them. If the process dies then, the next one finds the record. If the
+// record names one session, the runs of that session fail. If it names several, they are
+// continued in small groups, one group after the other. So a run fails only if the process
+// died while no other session was on trial.
 const (
 	trialRecord = tapedeck.ViewPrefix + "recovery"
 	trialTime   = time.Minute            // a session is on trial for this long at most
 	trialGroups = 30                     // suspects are continued in at most this many groups
-	trialWrites = 500 * time.Millisecond // between two writes that only leave names out
+	trialWrites = 500 * time.Millisecond // the record keeps a name for this long after the end of its trial, while others are on trial
 )
 
 // codeCrashLoop is the code of the RUN_ERROR of a run that is not continued.
 const codeCrashLoop = "crash_loop"
 
 // crashLoopEnd ends a run that is not continued.
-var crashLoopEnd = errorEnd(codeCrashLoop, "two processes of the server in a row died while they continued this run, so it is not continued again. "+
-	"Resume it to try once more", tapedeck.StatusFailed)
+var crashLoopEnd = errorEnd(codeCrashLoop, "the server died twice in a row while it executed this run, so the run is not continued. Resume it to try once more", tapedeck.StatusFailed)
 
 // A trial has the sessions that are on trial. Its methods may be called by several
 // goroutines.
@@ -48,7 +48,7 @@ type trial struct {
 	sessions map[string]*onTrial
 	batches  int           // how many have begun
 	changed  chan struct{} // has an element when the record has names that are not on trial
-	kept     bool          // whether keep runs
+	keeping  bool          // keep is running
 }
 
 // An onTrial is a session on trial.
@@ -86,8 +86,8 @@ func (t *trial) begin(ctx context.Context, sessions []string) (*batch, error) {
 	if b.left == 0 {
 		close(b.done)
 	}
-	if !t.kept {
-		t.kept = true
+	if !t.keeping {
+		t.keeping = true
 		go t.keep()
 	}
 	t.mu.Unlock()
@@ -114,7 +114,7 @@ func (t *trial) watch(session string) (settled func()) {
 	return sync.OnceFunc(func() { t.settle(session) })
 }
 
-// settle says that a run of a session works no longer, or that the session was looked at.
+// settle notes that a run of a session has stopped to work, or that the session was looked at.
 func (t *trial) settle(session string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -145,9 +145,10 @@ func (t *trial) remove(session string, on *onTrial) {
 	t.change()
 }
 
-// keep leaves names out of the record that are not on trial any more, until there is none.
-// While runs of others work it waits a little: most of them soon wait for others, too, and a
-// name that is alone in the record is that of a run that ended two processes.
+// keep removes the names of sessions from the record when their trial has ended. It returns
+// when no session is on trial. It waits a little while others are on trial, because most
+// trials end soon, and the runs of a session that is alone in the record fail if the process
+// dies.
 func (t *trial) keep() {
 	for {
 		if !t.awaitChange() {
@@ -156,7 +157,7 @@ func (t *trial) keep() {
 		err := t.write(t.engine.life)
 		t.mu.Lock()
 		if err == nil && len(t.sessions) == 0 {
-			t.kept = false
+			t.keeping = false
 			t.mu.Unlock()
 			return
 		}
@@ -220,7 +221,7 @@ func (t *trial) end(ctx context.Context) {
 	}
 }
 
-// write writes who is on trial. It deletes the record if there is nobody.
+// write stores the names of the sessions on trial. If there is none, it deletes the record.
 func (t *trial) write(ctx context.Context) error {
 	t.writing.Lock()
 	defer t.writing.Unlock()
@@ -243,7 +244,8 @@ func (t *trial) write(ctx context.Context) error {
 	return err
 }
 
-// names returns who is on trial, the latest first: the next process tries them in this order.
+// names returns the ids of the sessions on trial, the latest first. If this process dies, the
+// next one continues them in this order.
 func (t *trial) names() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -39,9 +39,9 @@ func (w *world) die(bot talker) (ended int) {
 	return n
 }
 
-// A run that two processes in a row were executing when they died is ended before anything of
-// it is executed, and can be resumed. A run that waits, or whose process lives for a minute or
-// is stopped, is continued each time.
+// Two processes in a row die while they execute a run. The third one ends the run before it
+// executes anything of it, and the run can be resumed. A run is continued each time if it
+// waits, if it comes further, if its process lives for a minute, and if its process is stopped.
 func TestRunThatEndsItsProcesses(t *testing.T) {
 	for name, c := range map[string]struct {
 		bot   talker
@@ -76,7 +76,7 @@ func TestRunThatEndsItsProcesses(t *testing.T) {
 					return
 				}
 				last, _ := w.end("s")
-				if !strings.Contains(string(last.Data), "two processes of the server in a row died") {
+				if !strings.Contains(string(last.Data), "the server died twice in a row") {
 					t.Errorf("it ends with %s", last.Data)
 				}
 				if n := w.die(c.bot); n != 0 || w.Running() != 0 {
@@ -93,8 +93,8 @@ func TestRunThatEndsItsProcesses(t *testing.T) {
 	}
 }
 
-// Of many runs that were executed when two processes in a row died, only the one is ended that
-// a process died of while it was tried alone.
+// Two processes in a row die while they execute a hundred runs. One of these runs ends each
+// process. Only that run fails, and all others are continued.
 func TestSuspectsAreTriedInTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const sessions = 100

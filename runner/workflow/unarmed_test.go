@@ -8,8 +8,8 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// A boundary event whose expression fails at run time ends the process as failed, at the
-// element that has it, whatever has it. Each element is one that would wait or begin others.
+// The expression of a boundary event fails at run time. Then the process fails, and its message
+// names the element. That holds for each kind of element that waits or contains others.
 func TestBoundaryThatCannotWait(t *testing.T) {
 	const many = `<multiInstanceLoopCharacteristics><loopCardinality>20</loopCardinality></multiInstanceLoopCharacteristics>`
 	hosts := map[string]string{
@@ -60,7 +60,7 @@ func TestBoundaryThatCannotWait(t *testing.T) {
 	}
 }
 
-// A prompt that cannot be made fails each of many instances, and one catches that.
+// The prompt of each of many instances fails, and so does the process.
 func TestPromptsThatFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		many := strings.Replace(agentTask("A", "{{ d.words.first }}", "r"), "/>", `><multiInstanceLoopCharacteristics><loopCardinality>5000</loopCardinality></multiInstanceLoopCharacteristics></serviceTask>`, 1)
