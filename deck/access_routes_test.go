@@ -427,7 +427,13 @@ func (g *guarded) ask(route string, r row, sender, session string) answer {
 	g.Handler().ServeHTTP(w, in)
 	body := strings.ReplaceAll(strings.ReplaceAll(w.Body.String(), session, "ID"), n, "NEW")
 	retry, _ := strconv.Atoi(w.Header().Get("Retry-After"))
-	return answer{w.Code, ids.ReplaceAllString(body, "X"), retry}
+	return answer{w.Code, body, retry}
+}
+
+// plain returns the answer without what differs between two answers that say the same.
+func (a answer) plain() answer {
+	a.body = ids.ReplaceAllString(a.body, "X")
+	return a
 }
 
 // ids matches what differs between two answers that say the same.
@@ -507,7 +513,7 @@ func TestWhoMayUseEachRoute(t *testing.T) {
 			got := g.ask(route, r, sender, id)
 			want := string(r.rule[i])
 			if want == "0" {
-				if missing := g.ask(route, r, sender, g.newID()); got != missing {
+				if missing := g.ask(route, r, sender, g.newID()); got.plain() != missing.plain() {
 					t.Errorf("%s as %s: %d %s\nfor an id that was never used: %d %s", route, sender, got.code, got.body, missing.code, missing.body)
 				}
 				continue

@@ -263,8 +263,12 @@ func TestManyInstances(t *testing.T) {
 			t.Errorf("it is %s %s with %d results, %d worked at once", w.Status, w.Message, len(all), most)
 		}
 		complete := 0
-		for _, r := range s.runs("s") {
-			if strings.HasPrefix(r, "thread_T") && strings.HasSuffix(r, " complete") {
+		now, err := s.views().Snapshot(t.Context(), "s", view.Query{Runs: true, Limit: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, th := range now.Threads {
+			if strings.HasPrefix(th.Name, "thread_T") && th.Status == tapedeck.StatusComplete {
 				complete++
 			}
 		}
