@@ -121,7 +121,8 @@ export const checks = {
       const look = () => page.evaluate(() => document.querySelector("[aria-label=Conversation] > ol").innerText);
       await until(
         async () => {
-          for (const m of fold.messages) if (words(await look()).includes(words(m.text))) seen.set(m.id, true);
+          const shown = words(await look());
+          for (const m of fold.messages) if (shown.includes(words(m.text))) seen.set(m.id, true);
           await conversation(page).evaluate((el) => el.scrollBy(0, -el.clientHeight / 2));
           return seen.size === fold.messages.length;
         },
