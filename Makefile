@@ -52,15 +52,14 @@ $(addprefix step-,$(CHECKS) $(FULL)): step-build
 .PHONY: npm
 npm: $(NPM) ## install the npm packages of the lock file
 $(NPM): package-lock.json
-	npm ci --no-audit --no-fund --silent --ignore-scripts
+	npm ci --no-audit --no-fund --loglevel error --ignore-scripts
 	@touch $@
 
 # Rules
 
 .PHONY: lint house generated-api types style lock
 lint: ## run golangci-lint, with vet and gofmt (its first build takes some minutes)
-	$(LINT)
-	cd adk && $(LINT)
+	@$(LINT); status=$$?; cd adk && $(LINT) && exit $$status
 
 house: ## check which package imports which, the words of the glossary, names, and that web/dist belongs to its sources
 	$(GO) test ./internal/house ./web
@@ -69,7 +68,7 @@ generated-api: ## check that docs/openapi.json and wire.ts are what make generat
 	$(GO) run ./internal/apischema/cmd -check
 
 types: $(NPM) ## check the types of the TypeScript packages and of the screen
-	npm run --silent typecheck
+	@status=0; for p in $(dir $(wildcard packages/*/tsconfig.json examples/*/tsconfig.json ui/tsconfig.json)); do npx tsc --noEmit -p $$p || status=1; done; exit $$status
 
 style: $(NPM) ## check the style of the TypeScript packages and of the screen
 	npm run --silent lint
@@ -194,7 +193,7 @@ ui-test-long: $(NPM)
 ui-build: $(NPM) ## check that web/dist is what ui/ builds
 	DIST=$(abspath bin/dist) npm run --silent -w ui build && diff -r bin/dist web/dist
 
-e2e: build $(NPM) ## test the user interface in a real browser with the real program (needs chromium)
+e2e: build $(NPM) ## test the user interface in a real browser with the real program, or the checks with ONLY=text in their names (needs chromium)
 	cd ui && TAPEDECK=$(abspath $(BIN)) npm run --silent e2e
 
 e2e-gate: build $(NPM) ## leave out the browser checks that ui/e2e/full.mjs names

@@ -11,15 +11,16 @@ import (
 
 // TestMain lets scripts run the test binary as the program.
 func TestMain(m *testing.M) {
+	tests := testscript.TestingM(m)
 	if os.Getenv(workVar) == "" { // tests must not write to the home folder
 		dir, err := os.MkdirTemp("", "tapedeck-work-")
 		if err != nil {
 			panic(err)
 		}
 		_ = os.Setenv(workVar, dir)
-		defer func() { _ = os.RemoveAll(dir) }()
+		tests = working{m, dir}
 	}
-	testscript.Main(m, map[string]func(){
+	testscript.Main(tests, map[string]func(){
 		"tapedeck": func() {
 			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 			code := Main(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
@@ -27,6 +28,17 @@ func TestMain(m *testing.M) {
 			os.Exit(code)
 		},
 	})
+}
+
+// working removes a folder after the tests: testscript.Main ends the process.
+type working struct {
+	testscript.TestingM
+	folder string
+}
+
+func (w working) Run() int {
+	defer func() { _ = os.RemoveAll(w.folder) }()
+	return w.TestingM.Run()
 }
 
 // TestScripts runs testdata/script/*.txtar: commands of a user and their expected

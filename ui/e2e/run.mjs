@@ -32,6 +32,7 @@ async function lead() {
     }
   }
   const count = left.length;
+  if (count === 0) console.log(`no check has "${only}" in its file or its name`);
   const failed = [...gone].map((name) => `full.mjs names a check that does not exist: ${name}`);
   for (const name of failed) console.log(`FAIL  ${name}`);
   const flaky = [];
