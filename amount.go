@@ -42,13 +42,6 @@ func (a Amount) Plus(b Amount) Amount {
 	}
 }
 
-// Uses reports whether an amount uses up a limit: whether one of its numbers has reached
-// that of the limit.
-func (a Amount) Uses(limit Amount) bool {
-	return limit.Tokens > 0 && a.Tokens >= limit.Tokens || limit.USD > 0 && a.USD >= limit.USD ||
-		limit.Turns > 0 && a.Turns >= limit.Turns || limit.Seconds > 0 && a.Seconds >= limit.Seconds
-}
-
 func wholeSum(a, b int64) int64 { return min(max(a, 0)+min(max(b, 0), maxWhole), maxWhole) }
 
 // decimal rounds, so that a sum has no digits that its parts do not have.

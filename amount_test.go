@@ -26,8 +26,5 @@ func TestAmountStaysValid(t *testing.T) {
 		if s := a.Plus(b); s != b.Plus(a) || s.Tokens < a.Tokens || s.USD < a.USD*(1-1e-12)-1e-9 {
 			t.Fatalf("%+v plus %+v is %+v", a, b, s)
 		}
-		if a != (tapedeck.Amount{}) && (!a.Uses(a) || a.Uses(tapedeck.Amount{})) {
-			t.Fatalf("%+v does not use up itself, or uses up no limit", a)
-		}
 	}
 }

@@ -55,7 +55,7 @@ func (e *Event) Check() error {
 	if err := CheckID("the event's type", e.Type); err != nil {
 		return err
 	}
-	if err := e.CheckIDs(); err != nil {
+	if err := e.checkIDs(); err != nil {
 		return err
 	}
 	if e.Turn < 0 {
@@ -101,9 +101,9 @@ func (e *Event) badData() error {
 	return err
 }
 
-// CheckIDs reports whether the channel, thread, invocation and instance of e
+// checkIDs reports whether the channel, thread, invocation and instance of e
 // are empty or well-formed, see [CheckID].
-func (e *Event) CheckIDs() error {
+func (e *Event) checkIDs() error {
 	for _, id := range [...]struct{ what, id string }{
 		{"the event's channel", e.Channel}, {"the event's thread", e.Thread},
 		{"the event's invocation", e.Invocation}, {"the event's instance", e.Instance},

@@ -43,9 +43,7 @@ func (e *Engine) revertRun(ctx context.Context, s *tapedeck.Session, open tapede
 }
 
 func (e *Engine) stopRun(ctx context.Context, s *tapedeck.Session, open tapedeck.OpenRun, cause error) func() (api.Cancelled, error) {
-	e.mu.Lock()
-	r := e.runs[open.Invocation]
-	e.mu.Unlock()
+	r := e.runIn(s, open.Invocation)
 	if r == nil {
 		return func() (api.Cancelled, error) { return e.cancelForeign(ctx, s, open) }
 	}

@@ -114,7 +114,7 @@ func (r *run) newChild(ctx context.Context, d *tapedeck.Delegation, f *predecess
 	if len(child.in.Delegates) == 0 {
 		child.in.Delegate = nil
 	}
-	child.heard = s.Head // for its opening; childStarted corrects it
+	child.gen, child.heard = s.Gen, s.Head // heard is for its opening; childStarted corrects it
 	if err := child.prepareOpening(ctx); err != nil {
 		return nil, err
 	}

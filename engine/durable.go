@@ -84,6 +84,7 @@ func (e *Engine) continueRun(ctx context.Context, s *tapedeck.Session, open *tap
 	}
 	meta := metaOf(started)
 	r := newRun(e, agent, api.Task{Session: s.ID, Thread: open.Thread}, predecessor{resumes: meta.Resumes, context: meta.Context})
+	r.gen = s.Gen
 	r.in.ID, r.offset, r.heard, r.owner = open.Invocation, first, first, open.Owner
 	r.queue.begun = true
 	r.askAgain(&t)

@@ -113,10 +113,14 @@ var errEnded = errors.New("the run has ended")
 // isOver reports whether err means that there is nothing to end any more: the run
 // has ended, or its session is closed or deleted.
 func isOver(err error) bool {
-	var e *tapedeck.AppendError
 	k := tapedeck.KindOf(err)
-	return errors.Is(err, errEnded) || k == tapedeck.NotFound || k == tapedeck.Gone ||
-		errors.As(err, &e) && e.Refusal == tapedeck.RefusedClosed
+	return errors.Is(err, errEnded) || k == tapedeck.NotFound || k == tapedeck.Gone || isClosed(err)
+}
+
+// isClosed reports whether err means that a session is closed.
+func isClosed(err error) bool {
+	var e *tapedeck.AppendError
+	return errors.As(err, &e) && e.Refusal == tapedeck.RefusedClosed
 }
 
 // finish ends a run in one append, after closing what the run has open, newest first.

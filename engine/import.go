@@ -29,13 +29,23 @@ func (e *Engine) Import(ctx context.Context, in api.ImportRequest, r io.Reader) 
 		return api.Imported{}, err
 	}
 	m := &importing{engine: e, journal: newJournal(e), creating: in.Creating}
-	if err := m.all(ctx, d); err != nil {
-		m.journal.undo(context.WithoutCancel(ctx))
+	if err := m.all(tapedeck.OnlyIf(ctx, ofImport(m.journal.id)), d); err != nil {
+		m.journal.undo()
 		m.letBegin()
 		return api.Imported{}, err
 	}
 	m.Lines, m.Skipped = d.Lines(), d.Skipped()
 	return m.Imported, nil
+}
+
+// ofImport is a condition for the sessions of the import with a journal.
+func ofImport(journal string) func(*tapedeck.Session) error {
+	return func(s *tapedeck.Session) error {
+		if s.Kind == tapedeck.KindSession && s.Origin != journal {
+			return tapedeck.Errorf(tapedeck.NotFound, "session %s was deleted during the import", s.ID)
+		}
+		return nil
+	}
 }
 
 // An importing is an active import.

@@ -107,7 +107,7 @@ func (e *Engine) enqueue(ctx context.Context, t api.Task, s *tapedeck.Session) (
 	out.Invocation = t.Invocation
 	open, busy := s.Run(t.Thread)
 	if t.When == api.WhenSteer {
-		if out.Note = e.whyNotSteered(&t, &open, busy); out.Note != "" {
+		if out.Note = e.whyNotSteered(s, &t, &open, busy); out.Note != "" {
 			out.When = api.WhenQueue
 		}
 	}

@@ -107,13 +107,13 @@ func (j *journal) complete(ctx context.Context) error {
 	return j.engine.store.Delete(ctx, j.id)
 }
 
-// undo deletes the created sessions. If that fails, the next start of the engine does
-// it.
-func (j *journal) undo(ctx context.Context) {
+// undo deletes the created sessions, also if the user who imports may no longer do anything. If that
+// fails, the next start of the engine does it.
+func (j *journal) undo() {
 	if !j.exists {
 		return
 	}
-	err := j.engine.undoImport(ctx, j.id, j.made)
+	err := j.engine.undoImport(context.Background(), j.id, j.made)
 	if err != nil {
 		j.engine.options.Logger.Error("sessions of a failed import could not be deleted; the next start will", "error", err)
 	}
@@ -123,10 +123,7 @@ func (j *journal) undo(ctx context.Context) {
 func (e *Engine) undoImport(ctx context.Context, journal string, sessions []string) error {
 	var failed error
 	for _, id := range sessions {
-		s, err := e.store.Head(ctx, id)
-		if err == nil && s.Origin == journal {
-			err = e.Delete(ctx, id)
-		}
+		err := e.Delete(tapedeck.OnlyIf(ctx, ofImport(journal)), id)
 		if err != nil && !absent(err) {
 			failed = errors.Join(failed, fmt.Errorf("session %s: %w", id, err))
 		}

@@ -101,7 +101,14 @@ func times(v, n int64) int64 {
 }
 
 // over reports whether the budget is used up.
-func (a *account) over() bool { return a.spent.Uses(a.limit()) }
+func (a *account) over() bool { return usesUp(a.spent, a.limit()) }
+
+// usesUp reports whether an amount uses up a limit: whether one of its numbers has reached
+// that of the limit.
+func usesUp(a, limit tapedeck.Amount) bool {
+	return limit.Tokens > 0 && a.Tokens >= limit.Tokens || limit.USD > 0 && a.USD >= limit.USD ||
+		limit.Turns > 0 && a.Turns >= limit.Turns || limit.Seconds > 0 && a.Seconds >= limit.Seconds
+}
 
 // granted returns the number of grants after one more. It is enough of them to continue:
 // a budget may have been set below what was spent already.

@@ -22,7 +22,12 @@ func (e *Engine) Presence(ctx context.Context, n api.PresenceNote) ([]payload.Pr
 	if changed {
 		err = e.storePresence(ctx, &s, n.User, change)
 	}
-	return e.presence.Present(n.Session), err
+	if err != nil && !isClosed(err) {
+		n.Action = api.PresenceLeave
+		_, _, _ = e.presence.Note(n)
+		return nil, err
+	}
+	return e.presence.Present(n.Session), nil
 }
 
 // Present returns the users in a session.
@@ -43,9 +48,6 @@ func (e *Engine) storePresence(ctx context.Context, s *tapedeck.Session, user st
 		return nil
 	}
 	_, err := e.write(ctx, tapedeck.Append{Session: s.ID, Events: []tapedeck.Event{event(change, "user:"+user)}}, nil)
-	if isOver(err) { // closed or deleted just now
-		return nil
-	}
 	return err
 }
 
@@ -55,7 +57,7 @@ func (e *Engine) storeLeft(session string, p payload.Presence) {
 	if err == nil {
 		err = e.storePresence(e.life, &s, p.User, payload.PresenceLeft{Presence: p})
 	}
-	if err != nil && e.life.Err() == nil {
+	if err != nil && !isOver(err) && e.life.Err() == nil { // it may have been closed or deleted just now
 		e.options.Logger.Warn("the event of a user who left could not be stored", "session", session, "error", err)
 	}
 }

@@ -103,7 +103,7 @@ func (e *Engine) adopt(ctx context.Context, s *tapedeck.Session, open *tapedeck.
 		return nil, err
 	}
 	r := newRun(e, agent, api.Task{Session: s.ID, Thread: open.Thread}, predecessor{budget: agent.Budget})
-	r.in.ID, r.offset = open.Invocation, first
+	r.gen, r.in.ID, r.offset = s.Gen, open.Invocation, first
 	r.queue.begun = true
 	r.upTo = s.Head
 	r.in.Begun = r.begun

@@ -14,7 +14,7 @@ import (
 // come meanwhile; afterwards nothing can come any more.
 func (e *Engine) Retire(ctx context.Context, seen *tapedeck.Session, keeps func(*tapedeck.Session) bool) (bool, error) {
 	defer e.feeder.hold(seen.ID)()
-	if len(e.runsOf(seen.ID)) > 0 {
+	if len(e.runsOf(seen)) > 0 {
 		return false, nil
 	}
 	used := false

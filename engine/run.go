@@ -28,6 +28,7 @@ type run struct {
 	engine *Engine
 	agent  *Agent
 	in     tapedeck.Invocation
+	gen    int64 // of its session
 	offset int64 // its first event
 	heard  int64 // the events before it are the agent's history
 
@@ -170,7 +171,7 @@ func (r *run) end(writeErr error) {
 // until the engine is shut down, because no run may stay open forever.
 func (r *run) writeEnd(t terminal) ending {
 	for pause := firstRetry; ; pause = min(2*pause, lastRetry) {
-		end := r.engine.finish(context.Background(), r.in.Session, r.in.ID, t, nil)
+		end := r.engine.finish(context.Background(), r.in.Session, r.in.ID, t, r.isOpen)
 		if tapedeck.KindOf(end.err) != tapedeck.Unavailable || !r.engine.sleep(pause) {
 			return end
 		}
@@ -307,9 +308,12 @@ func (r *run) persist(events []tapedeck.Event) error {
 	}
 }
 
-// isOpen is a guard. It refuses events after the end of the run, and events for a
-// recreated session.
+// isOpen is a guard. It refuses events after the end of the run, and events for a session that
+// has its id now.
 func (r *run) isOpen(s *tapedeck.Session, _ []tapedeck.Event) error {
+	if s.Gen != r.gen {
+		return tapedeck.Errorf(tapedeck.NotFound, "the session of run %s was deleted", r.in.ID)
+	}
 	if !hasRun(s, r.in.ID) {
 		return tapedeck.Errorf(tapedeck.Conflict, "run %s has ended", r.in.ID)
 	}

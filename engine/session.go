@@ -181,8 +181,7 @@ func (e *Engine) Close(ctx context.Context, session, actor string) error {
 			Session: session, Close: true, // refused while a run is open
 			Events: append(withdrawn(s.Inputs, "the session was closed", actor), tapedeck.Event{Type: tapedeck.SessionClosed, Actor: actor}),
 		}, sameInputs(&s, ""))
-		var refusal *tapedeck.AppendError
-		if errors.As(err, &refusal) && refusal.Refusal == tapedeck.RefusedClosed {
+		if isClosed(err) {
 			return nil // it was closed meanwhile
 		}
 		if !errors.Is(err, errMoved) {
@@ -194,11 +193,12 @@ func (e *Engine) Close(ctx context.Context, session, actor string) error {
 
 // Delete cancels the runs of a session and deletes the session.
 func (e *Engine) Delete(ctx context.Context, session string) error {
-	if _, err := e.session(ctx, session); err != nil {
+	s, err := e.session(ctx, session)
+	if err != nil {
 		return err
 	}
 	defer e.feeder.hold(session)()
-	runs := e.runsOf(session)
+	runs := e.runsOf(&s)
 	for _, r := range runs {
 		r.stop(errCancelled)
 	}
@@ -264,26 +264,44 @@ func (e *Engine) deleteAndDiscard(ctx context.Context, session string, unused fu
 	return discard, nil
 }
 
-// session returns the entry of a session. A stream is [tapedeck.NotFound].
+// session returns the entry of a session, if the conditions of ctx allow that. A stream is
+// [tapedeck.NotFound].
 func (e *Engine) session(ctx context.Context, id string) (tapedeck.Session, error) {
 	s, err := e.store.Head(ctx, id)
 	if err == nil && s.Kind != tapedeck.KindSession {
 		err = tapedeck.Errorf(tapedeck.NotFound, "there is no session %q", id)
 	}
+	if err == nil {
+		err = tapedeck.Condition(ctx)(&s)
+	}
 	return s, err
 }
 
-func (e *Engine) runsOf(session string) []*run {
+// runsOf returns the runs that this engine drives in a session, and not in one that had its
+// id before or has it now.
+func (e *Engine) runsOf(s *tapedeck.Session) []*run {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	var out []*run
 	for _, r := range e.runs {
-		if r.in.Session == session {
+		if r.of(s) {
 			out = append(out, r)
 		}
 	}
 	return out
 }
+
+// runIn is runsOf for one run, nil if this engine does not drive it.
+func (e *Engine) runIn(s *tapedeck.Session, invocation string) *run {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if r := e.runs[invocation]; r != nil && r.of(s) {
+		return r
+	}
+	return nil
+}
+
+func (r *run) of(s *tapedeck.Session) bool { return r.in.Session == s.ID && r.gen == s.Gen }
 
 // agent returns the agent with a name; "" is the default one.
 func (e *Engine) agent(name string) (*Agent, error) {

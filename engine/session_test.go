@@ -163,25 +163,35 @@ func TestDelete(t *testing.T) {
 	})
 }
 
-// An agent of a deleted session must not write to a recreated one.
+// An agent of a deleted session must not write to a recreated one, also if that has a run of the
+// same id.
 func TestDeletedUnderTheRun(t *testing.T) {
-	var next chan struct{}
-	inBubble(t, func(_ context.Context, _ tapedeck.Invocation, say func(string, string) bool) error {
-		<-next
-		say("plan.updated", `{"entries":[]}`)
-		return nil
-	}, func(w *world) {
-		next = make(chan struct{})
-		w.create("s")
-		w.start("s")
-		w.must(w.store.Delete(w.Context(), "s"))
-		w.create("s")
-		close(next)
-		w.must(w.Shutdown(w.Context()))
-		if got := types(w.events("s")); got != "" {
-			w.Errorf("the new session has %s", got)
-		}
-	})
+	for name, again := range map[string]bool{"a new one": false, "one with the same events": true} {
+		t.Run(name, func(t *testing.T) {
+			var next chan struct{}
+			inBubble(t, func(_ context.Context, _ tapedeck.Invocation, say func(string, string) bool) error {
+				<-next
+				say("plan.updated", `{"entries":[]}`)
+				return nil
+			}, func(w *world) {
+				next = make(chan struct{})
+				w.create("s")
+				w.start("s")
+				events := w.events("s")
+				w.must(w.store.Delete(w.Context(), "s"))
+				if !again {
+					events = events[:1]
+				}
+				_, err := w.store.Create(w.Context(), tapedeck.Spec{ID: "s", Kind: tapedeck.KindSession, Events: events})
+				w.must(err)
+				close(next)
+				synctest.Wait()
+				if got, want := types(w.events("s")), types(events); got != want {
+					w.Errorf("the new session has %s, want %s", got, want)
+				}
+			})
+		})
+	}
 }
 
 func TestStreamsAreNoSessions(t *testing.T) {

@@ -178,7 +178,7 @@ func (e *Engine) start(ctx context.Context, t api.Task, resume bool) (api.Starte
 			return api.Started{}, err
 		}
 		r := newRun(e, agent, t, f)
-		r.heard = s.Head // for its opening
+		r.gen, r.heard = s.Gen, s.Head // heard is for its opening
 		if err := r.prepareOpening(ctx); err != nil {
 			return api.Started{}, err
 		}

@@ -25,13 +25,11 @@ func (e *Engine) tellSteered(invocation string) {
 }
 
 // whyNotSteered returns why the open run of a thread cannot get a task, "" if it can.
-func (e *Engine) whyNotSteered(t *api.Task, open *tapedeck.OpenRun, busy bool) string {
+func (e *Engine) whyNotSteered(s *tapedeck.Session, t *api.Task, open *tapedeck.OpenRun, busy bool) string {
 	if !busy {
 		return "no run is open in the thread, so the input waits for its turn"
 	}
-	e.mu.Lock()
-	r := e.runs[open.Invocation]
-	e.mu.Unlock()
+	r := e.runIn(s, open.Invocation)
 	switch {
 	case r == nil:
 		return "an outside program writes the open run, so the input waits for its end"

@@ -174,7 +174,7 @@ func (v *Verifier) find(e *tapedeck.Event) (int, error) {
 
 // stray explains why e belongs to no open run.
 func (v *Verifier) stray(e *tapedeck.Event, thread string) error {
-	if err := e.CheckIDs(); err != nil {
+	if err := e.Check(); err != nil {
 		return err // the messages below quote the ids
 	}
 	active, _, busy := v.ActiveRun(thread)
@@ -225,7 +225,7 @@ func (v *Verifier) start(e *tapedeck.Event, c *payload.Checked, at int64) error 
 	if err := tapedeck.CheckID("the run's id", e.Invocation); err != nil {
 		return err
 	}
-	if err := e.CheckIDs(); err != nil {
+	if err := e.Check(); err != nil {
 		return err
 	}
 	if !jsonobj.StringIs(c.Get("runId"), e.Invocation) {

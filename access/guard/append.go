@@ -20,7 +20,7 @@ func (v *Guarded) Append(ctx context.Context, a tapedeck.Append) (tapedeck.Appen
 	if i := access.From(ctx); i != nil && i.Role == access.Agent && !a.Close {
 		return v.appendAsAgent(ctx, i, a)
 	}
-	i, err := v.g.allow(ctx, a.Session, need)
+	ctx, i, err := v.g.allow(ctx, a.Session, need)
 	if err != nil {
 		return tapedeck.Appended{}, err
 	}
@@ -32,15 +32,6 @@ func (v *Guarded) Append(ctx context.Context, a tapedeck.Append) (tapedeck.Appen
 		return v.verbs.Append(ctx, a)
 	}
 	a.Producer = scoped(i, a.Producer)
-	if i.Limits.Session == "" { // the session may have been replaced meanwhile, or given to others
-		check := a.Check
-		a.Check = func(s *tapedeck.Session) error {
-			if err := enough(s.ID, i.LevelOf(s), need); err != nil || check == nil {
-				return err
-			}
-			return check(s)
-		}
-	}
 	return v.verbs.Append(ctx, a)
 }
 
@@ -75,13 +66,14 @@ func scoped(i *access.Identity, p *tapedeck.Producer) *tapedeck.Producer {
 
 // appendAsAgent appends events of an agent to its run, as long as that is open.
 func (v *Guarded) appendAsAgent(ctx context.Context, i *access.Identity, a tapedeck.Append) (tapedeck.Appended, error) {
-	if _, err := v.g.allow(ctx, a.Session, access.Read); err != nil {
+	ctx, _, err := v.g.allow(ctx, a.Session, access.Read)
+	if err != nil {
 		return tapedeck.Appended{}, err
 	}
 	if err := v.g.takeAppend(i, &a); err != nil {
 		return tapedeck.Appended{}, err
 	}
-	s, err := v.g.store.Head(ctx, a.Session)
+	s, err := v.g.head(ctx, a.Session)
 	if err != nil {
 		return tapedeck.Appended{}, err
 	}

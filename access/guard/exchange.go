@@ -12,7 +12,8 @@ import (
 
 // Export returns a session as a file.
 func (v *Guarded) Export(ctx context.Context, in api.ExportRequest) (api.Export, error) {
-	if _, err := v.g.whole(ctx, in.Session); err != nil {
+	ctx, _, err := v.g.whole(ctx, in.Session)
+	if err != nil {
 		return api.Export{}, err
 	}
 	return v.verbs.Export(ctx, in)
@@ -20,7 +21,8 @@ func (v *Guarded) Export(ctx context.Context, in api.ExportRequest) (api.Export,
 
 // PreviewExport tells what a redaction would leave out.
 func (v *Guarded) PreviewExport(ctx context.Context, in api.ExportRequest) (api.RedactionPreview, error) {
-	if _, err := v.g.whole(ctx, in.Session); err != nil {
+	ctx, _, err := v.g.whole(ctx, in.Session)
+	if err != nil {
 		return api.RedactionPreview{}, err
 	}
 	return v.verbs.PreviewExport(ctx, in)
@@ -78,7 +80,7 @@ func (v *Guarded) Import(ctx context.Context, in api.ImportRequest, r io.Reader)
 		return created, nil
 	}
 	read := &counting{Reader: r}
-	out, err := v.verbs.Import(ctx, imported(i, in), read)
+	out, err := v.verbs.Import(onlyIf(ctx, i, "", 0, access.Own), imported(i, in), read)
 	v.g.charge(i, out.Events, read.n)
 	return out, err
 }
@@ -94,7 +96,7 @@ func (v *Guarded) PreviewImport(ctx context.Context, in api.ImportRequest, r io.
 
 // Presence notes where a user is. The user is the identity; only an admin names others.
 func (v *Guarded) Presence(ctx context.Context, n api.PresenceNote) ([]payload.Presence, error) {
-	i, err := v.g.whole(ctx, n.Session)
+	ctx, i, err := v.g.whole(ctx, n.Session)
 	switch {
 	case err != nil:
 		return nil, err
@@ -109,7 +111,7 @@ func (v *Guarded) Presence(ctx context.Context, n api.PresenceNote) ([]payload.P
 	if s, err := v.g.entry(ctx, n.Session); err != nil {
 		return nil, err
 	} else if s.Labels[api.PresenceLabel] == api.PresenceStored { // then it is an event
-		if _, err := v.g.allow(ctx, n.Session, access.Write); err != nil {
+		if ctx, _, err = v.g.allow(ctx, n.Session, access.Write); err != nil {
 			return nil, err
 		}
 	}
@@ -118,7 +120,8 @@ func (v *Guarded) Presence(ctx context.Context, n api.PresenceNote) ([]payload.P
 
 // Present lists the users in a session.
 func (v *Guarded) Present(ctx context.Context, session string) ([]payload.Presence, error) {
-	if _, err := v.g.whole(ctx, session); err != nil {
+	ctx, _, err := v.g.whole(ctx, session)
+	if err != nil {
 		return nil, err
 	}
 	return v.verbs.Present(ctx, session)
@@ -127,7 +130,8 @@ func (v *Guarded) Present(ctx context.Context, session string) ([]payload.Presen
 // WatchPresence watches the users in a session. An identity that may not see them sees
 // nobody.
 func (v *Guarded) WatchPresence(ctx context.Context, session string) api.PresenceWatcher {
-	if _, err := v.g.whole(ctx, session); err != nil {
+	ctx, _, err := v.g.whole(ctx, session)
+	if err != nil {
 		return nobody{}
 	}
 	return v.verbs.WatchPresence(ctx, session)

@@ -92,32 +92,75 @@ func who(ctx context.Context) (*access.Identity, error) {
 	return i, i.Valid()
 }
 
-// allow returns the identity of a context if it may use a session at a level. A refusal is
+// allow returns the identity of a context if it may use a session at a level, and the context
+// with which it does so: the commit of what follows asks again, see [onlyIf]. A refusal is
 // recorded; use may to find out what to show.
-func (g *Guard) allow(ctx context.Context, session string, need access.Level) (*access.Identity, error) {
-	i, err := g.may(ctx, session, need)
+func (g *Guard) allow(ctx context.Context, session string, need access.Level) (context.Context, *access.Identity, error) {
+	i, seen, err := g.look(ctx, session, need)
 	if k := tapedeck.KindOf(err); g.refused != nil && i != nil && (k == tapedeck.NotFound || k == tapedeck.Forbidden) {
 		g.refused(ctx, session)
 	}
-	return i, err
+	if err != nil {
+		return ctx, i, err
+	}
+	return onlyIf(ctx, i, session, seen, need), i, nil
 }
 
 // may does what allow does, and records nothing.
 func (g *Guard) may(ctx context.Context, session string, need access.Level) (*access.Identity, error) {
-	i, err := who(ctx)
+	i, _, err := g.look(ctx, session, need)
+	return i, err
+}
+
+// look returns the identity of a context if it may use a session at a level, and the Gen of
+// the session, 0 if it was not looked at.
+func (g *Guard) look(ctx context.Context, session string, need access.Level) (i *access.Identity, seen int64, err error) {
+	i, err = who(ctx)
 	if err != nil || i.IsUnlimited() {
-		return i, err
+		return i, 0, err
 	}
-	have, err := g.level(ctx, i, session)
+	have, seen, err := g.level(ctx, i, session)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	return i, enough(session, have, need)
+	return i, seen, enough(session, have, need)
+}
+
+// onlyIf returns a context with which a session is changed only if an identity may use it at
+// a level in that commit: it may have been deleted and created again by somebody else, given
+// to others, or shared no more, since it was looked at, and the token may have been revoked. seen is
+// the Gen that it had, 0 if that does not matter. A session that begins is for nobody else yet.
+func onlyIf(ctx context.Context, i *access.Identity, session string, seen int64, need access.Level) context.Context {
+	if i == access.System {
+		return ctx
+	}
+	return tapedeck.OnlyIf(ctx, func(s *tapedeck.Session) error {
+		if err := i.Valid(); err != nil || s.ID != session || s.Gen == 0 || i.IsUnlimited() {
+			return err
+		}
+		have := i.LevelOf(s)
+		if i.Limits.Session != "" { // it may be a fork of that one
+			have = i.Granted()
+		}
+		if seen != 0 && s.Gen != seen {
+			have = access.None
+		}
+		return enough(session, have, need)
+	})
+}
+
+// head returns a session that a context of [Guard.allow] is for.
+func (g *Guard) head(ctx context.Context, session string) (tapedeck.Session, error) {
+	s, err := g.store.Head(ctx, session)
+	if err == nil {
+		err = tapedeck.Condition(ctx)(&s)
+	}
+	return s, err
 }
 
 // Owns returns an error unless the identity of a context owns a session.
 func (g *Guard) Owns(ctx context.Context, session string) error {
-	_, err := g.allow(ctx, session, access.Own)
+	_, _, err := g.allow(ctx, session, access.Own)
 	return err
 }
 
@@ -151,33 +194,34 @@ func taken(session string) error {
 	return tapedeck.Errorf(tapedeck.Conflict, "the id %s is not free", session).WithHint("choose another id, or none")
 }
 
-// level returns what an identity may do with a session. A session that does not exist is
-// [access.None].
-func (g *Guard) level(ctx context.Context, i *access.Identity, session string) (access.Level, error) {
+// level returns what an identity may do with a session, and the Gen of the session if that
+// decided about it, otherwise 0. A session that does not exist is [access.None].
+func (g *Guard) level(ctx context.Context, i *access.Identity, session string) (have access.Level, seen int64, err error) {
 	if strings.HasPrefix(session, tapedeck.ViewPrefix) {
-		return access.None, nil
+		return access.None, 0, nil
 	}
 	if strings.HasPrefix(session, tapedeck.StreamPrefix) {
-		return i.LevelOf(&tapedeck.Session{ID: session, Kind: tapedeck.KindStream}), nil
+		return i.LevelOf(&tapedeck.Session{ID: session, Kind: tapedeck.KindStream}), 0, nil
 	}
 	if l := &i.Limits; l.Session == session && l.Gen == 0 {
-		return i.Granted(), nil // whether it exists is for the store to say
+		return i.Granted(), 0, nil // whether it exists is for the store to say
 	} else if l.Session != session && l.Session != "" && !l.Forks {
-		return access.None, nil
+		return access.None, 0, nil
 	}
 	s, err := g.entry(ctx, session)
 	if err != nil {
-		return access.None, missing(err)
+		return access.None, 0, missing(err)
 	}
 	switch l := &i.Limits; {
 	case l.Session == session && l.Gen == s.Gen:
-		return i.Granted(), nil
+		return i.Granted(), s.Gen, nil
 	case l.Session == session: // it was deleted and recreated
-		return access.None, nil
+		return access.None, 0, nil
 	case l.Session != "":
-		return g.levelOfFork(ctx, i, &s)
+		have, err = g.levelOfFork(ctx, i, &s)
+		return have, s.Gen, err
 	}
-	return i.LevelOf(&s), nil
+	return i.LevelOf(&s), s.Gen, nil
 }
 
 // missing returns nil for the error of a session that is not there, otherwise the error.

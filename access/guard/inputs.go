@@ -10,7 +10,8 @@ import (
 
 // CancelAll stops a run, and withdraws the inputs that wait in its thread.
 func (v *Guarded) CancelAll(ctx context.Context, session, invocation string) (api.Cancelled, error) {
-	if _, err := v.g.allow(ctx, session, access.Write); err != nil {
+	ctx, _, err := v.g.allow(ctx, session, access.Write)
+	if err != nil {
 		return api.Cancelled{}, err
 	}
 	return v.verbs.CancelAll(ctx, session, invocation)
@@ -18,7 +19,8 @@ func (v *Guarded) CancelAll(ctx context.Context, session, invocation string) (ap
 
 // Inputs lists the inputs of a session.
 func (v *Guarded) Inputs(ctx context.Context, session, thread string) ([]view.Input, error) {
-	if _, err := v.g.whole(ctx, session); err != nil { // they are those of the head
+	ctx, _, err := v.g.whole(ctx, session)
+	if err != nil { // they are those of the head
 		return nil, err
 	}
 	return v.verbs.Inputs(ctx, session, thread)
@@ -26,7 +28,8 @@ func (v *Guarded) Inputs(ctx context.Context, session, thread string) ([]view.In
 
 // Withdraw withdraws an input that waits.
 func (v *Guarded) Withdraw(ctx context.Context, w api.Withdraw) (view.Input, error) {
-	if err := v.write(ctx, w.Session, &w.Actor); err != nil {
+	ctx, err := v.write(ctx, w.Session, &w.Actor)
+	if err != nil {
 		return view.Input{}, err
 	}
 	return v.verbs.Withdraw(ctx, w)
@@ -34,7 +37,8 @@ func (v *Guarded) Withdraw(ctx context.Context, w api.Withdraw) (view.Input, err
 
 // Move changes the place of an input that waits.
 func (v *Guarded) Move(ctx context.Context, m api.Move) (view.Input, error) {
-	if err := v.write(ctx, m.Session, &m.Actor); err != nil {
+	ctx, err := v.write(ctx, m.Session, &m.Actor)
+	if err != nil {
 		return view.Input{}, err
 	}
 	return v.verbs.Move(ctx, m)

@@ -21,7 +21,7 @@ type Sessions struct{ g *Guard }
 
 // Head returns the entry of a session.
 func (s *Sessions) Head(ctx context.Context, session string) (tapedeck.Session, error) {
-	i, err := s.g.allow(ctx, session, access.Read)
+	ctx, i, err := s.g.allow(ctx, session, access.Read)
 	if err != nil {
 		return tapedeck.Session{}, err
 	}
@@ -49,14 +49,14 @@ func (g *Guard) hide(ctx context.Context, i *access.Identity, s *tapedeck.Sessio
 	if s.Parent == "" || i.IsUnlimited() {
 		return
 	}
-	if have, err := g.level(ctx, i, s.Parent); err != nil || have == access.None {
+	if have, _, err := g.level(ctx, i, s.Parent); err != nil || have == access.None {
 		s.Parent, s.ForkedAt = "", 0
 	}
 }
 
 // Read returns a page of a session.
 func (s *Sessions) Read(ctx context.Context, session string, r tapedeck.Range) (tapedeck.Page, error) {
-	i, err := s.g.allow(ctx, session, access.Read)
+	ctx, i, err := s.g.allow(ctx, session, access.Read)
 	switch {
 	case err != nil:
 		return tapedeck.Page{}, err
@@ -70,7 +70,7 @@ func (s *Sessions) Read(ctx context.Context, session string, r tapedeck.Range) (
 // longer valid, or may no longer read the session.
 func (s *Sessions) Follow(ctx context.Context, session string, o tapedeck.FollowOptions) iter.Seq2[tapedeck.Page, error] {
 	return func(yield func(tapedeck.Page, error) bool) {
-		i, err := s.g.allow(ctx, session, access.Read)
+		ctx, i, err := s.g.allow(ctx, session, access.Read)
 		if err != nil {
 			yield(tapedeck.Page{}, err)
 			return
@@ -90,7 +90,7 @@ func (s *Sessions) Follow(ctx context.Context, session string, o tapedeck.Follow
 		for page, err := range follow(ctx, session, o) {
 			// A change of the owner or of the labels is an event of the session. So it
 			// wakes the follower, which sees it before it yields it.
-			if _, refused := s.g.allow(ctx, session, access.Read); refused != nil {
+			if _, _, refused := s.g.allow(ctx, session, access.Read); refused != nil {
 				page, err = tapedeck.Page{}, refused
 			}
 			if !yield(page, err) || err != nil {
@@ -155,7 +155,7 @@ func (g *Guard) list(ctx context.Context, i *access.Identity, f tapedeck.Filter)
 
 // Append appends to a stream. Sessions are written by [Guarded].
 func (s *Sessions) Append(ctx context.Context, a tapedeck.Append) (tapedeck.Appended, error) {
-	i, err := s.g.allow(ctx, a.Session, access.Write)
+	ctx, i, err := s.g.allow(ctx, a.Session, access.Write)
 	if err != nil {
 		return tapedeck.Appended{}, err
 	}
@@ -185,18 +185,18 @@ func (s *Sessions) Create(ctx context.Context, spec tapedeck.Spec) (tapedeck.Cre
 	if err != nil {
 		return tapedeck.Created{}, err
 	}
-	if have, err := s.g.level(ctx, i, spec.ID); err != nil || have < access.Write {
+	if have, _, err := s.g.level(ctx, i, spec.ID); err != nil || have < access.Write {
 		return tapedeck.Created{}, notYours(i)
 	}
 	if spec.Parent != "" {
-		if _, err := s.g.allow(ctx, spec.Parent, access.Read); err != nil {
+		if ctx, _, err = s.g.allow(ctx, spec.Parent, access.Read); err != nil {
 			return tapedeck.Created{}, err
 		}
 	}
 	if err := s.g.take(i, 1, 0); err != nil {
 		return tapedeck.Created{}, err
 	}
-	return s.g.store.Create(ctx, spec)
+	return s.g.store.Create(onlyIf(ctx, i, spec.ID, 0, access.Write), spec)
 }
 
 // notYours returns the error of a stream outside of the paths that an identity may use.
@@ -210,7 +210,8 @@ func notYours(i *access.Identity) error {
 
 // Delete deletes a stream.
 func (s *Sessions) Delete(ctx context.Context, id string) error {
-	if _, err := s.g.allow(ctx, id, access.Own); err != nil {
+	ctx, _, err := s.g.allow(ctx, id, access.Own)
+	if err != nil {
 		return err
 	}
 	if err := onlyStream(id); err != nil {
@@ -221,7 +222,8 @@ func (s *Sessions) Delete(ctx context.Context, id string) error {
 
 // Touch restarts the time to live of a stream that is read.
 func (s *Sessions) Touch(ctx context.Context, id string) error {
-	if _, err := s.g.allow(ctx, id, access.Read); err != nil {
+	ctx, _, err := s.g.allow(ctx, id, access.Read)
+	if err != nil {
 		return err
 	}
 	return s.g.store.Touch(ctx, id)

@@ -23,11 +23,11 @@ const defaultLife = time.Hour
 
 // Issue makes a token of a session.
 func (v *Issued) Issue(ctx context.Context, n api.NewToken) (api.IssuedToken, error) {
-	i, err := v.g.allow(ctx, n.Session, access.Own)
+	ctx, i, err := v.g.allow(ctx, n.Session, access.Own)
 	if err != nil {
 		return api.IssuedToken{}, err
 	}
-	s, err := v.g.store.Head(ctx, n.Session)
+	s, err := v.g.head(ctx, n.Session)
 	switch {
 	case err != nil:
 		return api.IssuedToken{}, err
@@ -91,10 +91,11 @@ const maxNamedRuns = 10
 
 // Revoke revokes a token of a session; without an id all that were made so far.
 func (v *Issued) Revoke(ctx context.Context, session, id string) error {
-	if _, err := v.g.allow(ctx, session, access.Own); err != nil {
+	ctx, _, err := v.g.allow(ctx, session, access.Own)
+	if err != nil {
 		return err
 	}
-	s, err := v.g.store.Head(ctx, session)
+	s, err := v.g.head(ctx, session)
 	if err != nil {
 		return err
 	}
@@ -107,10 +108,11 @@ func (v *Issued) Revoke(ctx context.Context, session, id string) error {
 // List lists the tokens of a session that have a name.
 func (v *Issued) List(ctx context.Context, session string) (api.NamedTokens, error) {
 	out := api.NamedTokens{Tokens: []api.NamedToken{}}
-	if _, err := v.g.allow(ctx, session, access.Own); err != nil {
+	ctx, _, err := v.g.allow(ctx, session, access.Own)
+	if err != nil {
 		return out, err
 	}
-	s, err := v.g.store.Head(ctx, session)
+	s, err := v.g.head(ctx, session)
 	if err != nil {
 		return out, err
 	}

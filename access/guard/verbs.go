@@ -76,22 +76,22 @@ func owner(i *access.Identity, given string) string {
 
 // write checks that an identity may change a session, sets the actor of the change, and
 // takes its event from the quota.
-func (v *Guarded) write(ctx context.Context, session string, by *string) error {
-	i, err := v.g.allow(ctx, session, access.Write)
+func (v *Guarded) write(ctx context.Context, session string, by *string) (context.Context, error) {
+	ctx, i, err := v.g.allow(ctx, session, access.Write)
 	if err != nil {
-		return err
+		return ctx, err
 	}
 	*by = actor(i, *by)
-	return v.g.take(i, 1, 0)
+	return ctx, v.g.take(i, 1, 0)
 }
 
 // own checks that an identity owns a session, and sets the actor of the change.
-func (v *Guarded) own(ctx context.Context, session string, by *string) error {
-	i, err := v.g.allow(ctx, session, access.Own)
+func (v *Guarded) own(ctx context.Context, session string, by *string) (context.Context, error) {
+	ctx, i, err := v.g.allow(ctx, session, access.Own)
 	if err == nil {
 		*by = actor(i, *by)
 	}
-	return err
+	return ctx, err
 }
 
 // creates returns the identity of a context if it may create sessions.
@@ -152,7 +152,7 @@ func (v *Guarded) Create(ctx context.Context, n api.NewSession) (tapedeck.Sessio
 		return tapedeck.Session{}, err
 	}
 	defer done()
-	s, err := v.verbs.Create(ctx, n)
+	s, err := v.verbs.Create(onlyIf(ctx, i, n.ID, 0, access.Own), n)
 	return s, v.conflict(ctx, i, n.ID, err)
 }
 
@@ -160,10 +160,11 @@ func (v *Guarded) Create(ctx context.Context, n api.NewSession) (tapedeck.Sessio
 // identity is the same for all that it cannot read.
 func (v *Guarded) conflict(ctx context.Context, i *access.Identity, id string, err error) error {
 	k := tapedeck.KindOf(err)
-	if id == "" || i.IsUnlimited() || k != tapedeck.Conflict && k != tapedeck.Gone {
+	hidden := k == tapedeck.NotFound && v.g.exists(ctx, id) // what it should create is somebody else's now
+	if id == "" || i.IsUnlimited() || k != tapedeck.Conflict && k != tapedeck.Gone && !hidden {
 		return err
 	}
-	have, failed := v.g.level(ctx, i, id)
+	have, _, failed := v.g.level(ctx, i, id)
 	switch {
 	case failed != nil:
 		return failed
@@ -179,7 +180,7 @@ func (v *Guarded) Rename(ctx context.Context, r api.Rename) (tapedeck.Session, e
 	if r.Labels != nil || r.ChangeLabels != nil || r.Budget != nil {
 		need = access.Own
 	}
-	i, err := v.g.allow(ctx, r.Session, need)
+	ctx, i, err := v.g.allow(ctx, r.Session, need)
 	if err != nil {
 		return tapedeck.Session{}, err
 	}
@@ -210,7 +211,8 @@ func changes(labels map[string]*string, keep map[string]string) bool {
 
 // Close closes a session.
 func (v *Guarded) Close(ctx context.Context, session, by string) error {
-	if err := v.own(ctx, session, &by); err != nil {
+	ctx, err := v.own(ctx, session, &by)
+	if err != nil {
 		return err
 	}
 	return v.verbs.Close(ctx, session, by)
@@ -218,7 +220,8 @@ func (v *Guarded) Close(ctx context.Context, session, by string) error {
 
 // Delete deletes a session.
 func (v *Guarded) Delete(ctx context.Context, session string) error {
-	if _, err := v.g.allow(ctx, session, access.Own); err != nil {
+	ctx, _, err := v.g.allow(ctx, session, access.Own)
+	if err != nil {
 		return err
 	}
 	return v.verbs.Delete(ctx, session)
@@ -227,7 +230,8 @@ func (v *Guarded) Delete(ctx context.Context, session string) error {
 // Erase removes payloads. The forks that lost them, too, are named if the identity can
 // read them.
 func (v *Guarded) Erase(ctx context.Context, e api.Erase) (api.Erased, error) {
-	if err := v.own(ctx, e.Session, &e.Actor); err != nil {
+	ctx, err := v.own(ctx, e.Session, &e.Actor)
+	if err != nil {
 		return api.Erased{}, err
 	}
 	out, err := v.verbs.Erase(ctx, e)
@@ -247,26 +251,34 @@ func (v *Guarded) Agents() []tapedeck.Agent { return v.verbs.Agents() }
 // Start gives an agent a task.
 func (v *Guarded) Start(ctx context.Context, t api.Task) (api.Started, error) {
 	t.Capped = capped(ctx)
-	if t.Session != "" {
-		ask := v.g.allow
-		if t.Create { // it may not exist yet
-			ask = v.g.may
-		}
-		i, err := ask(ctx, t.Session, access.Write)
-		missing := tapedeck.KindOf(err) == tapedeck.NotFound && t.Create
-		if err != nil && !missing {
+	if t.Session == "" {
+		return v.startNew(ctx, t)
+	}
+	if !t.Create {
+		ctx, i, err := v.g.allow(ctx, t.Session, access.Write)
+		if err != nil {
 			return api.Started{}, err
 		}
-		if err == nil && (!t.Create || i.Limits.Session != "") {
-			t.Actor, t.Create = actor(i, t.Actor), false
-			owner, err := v.g.ownerOf(ctx, t.Session)
-			if err != nil {
-				return api.Started{}, err
-			}
-			return v.start(ctx, i, owner, t)
-		}
+		return v.join(ctx, i, t)
+	}
+	i, seen, err := v.g.look(ctx, t.Session, access.Write) // it may not exist yet
+	switch {
+	case err != nil && tapedeck.KindOf(err) != tapedeck.NotFound:
+		return api.Started{}, err
+	case err == nil && i.Limits.Session != "":
+		return v.join(onlyIf(ctx, i, t.Session, seen, access.Write), i, t)
 	}
 	return v.startNew(ctx, t)
+}
+
+// join gives an agent a task in a session that exists.
+func (v *Guarded) join(ctx context.Context, i *access.Identity, t api.Task) (api.Started, error) {
+	t.Actor, t.Create = actor(i, t.Actor), false
+	owner, err := v.g.ownerOf(ctx, t.Session)
+	if err != nil {
+		return api.Started{}, err
+	}
+	return v.start(ctx, i, owner, t)
 }
 
 // capped reports whether the configuration of an agent limits the budgets that the sender
@@ -291,7 +303,7 @@ func (v *Guarded) startNew(ctx context.Context, t api.Task) (api.Started, error)
 	}
 	t.Create = t.Create || fresh && t.Session != ""
 	if t.Session != "" && !i.IsUnlimited() { // a foreign session must not be joined
-		if have, err := v.g.level(ctx, i, t.Session); err != nil {
+		if have, _, err := v.g.level(ctx, i, t.Session); err != nil {
 			return api.Started{}, err
 		} else if have == access.None && v.g.exists(ctx, t.Session) {
 			return api.Started{}, taken(t.Session)
@@ -305,7 +317,7 @@ func (v *Guarded) startNew(ctx context.Context, t api.Task) (api.Started, error)
 		}
 		defer done()
 	}
-	out, err := v.start(ctx, i, t.Owner, t)
+	out, err := v.start(onlyIf(ctx, i, t.Session, 0, access.Write), i, t.Owner, t) // somebody else may create it first
 	return out, v.conflict(ctx, i, t.Session, err)
 }
 
@@ -317,7 +329,8 @@ func (g *Guard) exists(ctx context.Context, session string) bool {
 
 // Cancel stops a run.
 func (v *Guarded) Cancel(ctx context.Context, session, invocation string) (api.Cancelled, error) {
-	if _, err := v.g.allow(ctx, session, access.Write); err != nil {
+	ctx, _, err := v.g.allow(ctx, session, access.Write)
+	if err != nil {
 		return api.Cancelled{}, err
 	}
 	return v.verbs.Cancel(ctx, session, invocation)
@@ -325,7 +338,7 @@ func (v *Guarded) Cancel(ctx context.Context, session, invocation string) (api.C
 
 // Resume continues a run.
 func (v *Guarded) Resume(ctx context.Context, r api.Resume) (api.Started, error) {
-	i, err := v.g.allow(ctx, r.Session, access.Write)
+	ctx, i, err := v.g.allow(ctx, r.Session, access.Write)
 	if err != nil {
 		return api.Started{}, err
 	}
@@ -350,7 +363,8 @@ func (v *Guarded) Resume(ctx context.Context, r api.Resume) (api.Started, error)
 
 // Answer answers a question of an agent.
 func (v *Guarded) Answer(ctx context.Context, a api.Answer) (api.Answered, error) {
-	if err := v.write(ctx, a.Session, &a.Actor); err != nil {
+	ctx, err := v.write(ctx, a.Session, &a.Actor)
+	if err != nil {
 		return api.Answered{}, err
 	}
 	switch i := access.From(ctx); {
@@ -366,7 +380,8 @@ func (v *Guarded) Answer(ctx context.Context, a api.Answer) (api.Answered, error
 
 // SendMessage sends a message to a workflow.
 func (v *Guarded) SendMessage(ctx context.Context, m api.SendMessage) (api.MessageSent, error) {
-	if err := v.write(ctx, m.Session, &m.Actor); err != nil {
+	ctx, err := v.write(ctx, m.Session, &m.Actor)
+	if err != nil {
 		return api.MessageSent{}, err
 	}
 	return v.verbs.SendMessage(ctx, m)
@@ -374,7 +389,8 @@ func (v *Guarded) SendMessage(ctx context.Context, m api.SendMessage) (api.Messa
 
 // Rewind reverts events.
 func (v *Guarded) Rewind(ctx context.Context, r api.Rewind) (api.Rewound, error) {
-	if err := v.write(ctx, r.Session, &r.Actor); err != nil {
+	ctx, err := v.write(ctx, r.Session, &r.Actor)
+	if err != nil {
 		return api.Rewound{}, err
 	}
 	return v.verbs.Rewind(ctx, r)
@@ -382,7 +398,8 @@ func (v *Guarded) Rewind(ctx context.Context, r api.Rewind) (api.Rewound, error)
 
 // Undo makes reverted events active again.
 func (v *Guarded) Undo(ctx context.Context, u api.Undo) (api.Rewound, error) {
-	if err := v.write(ctx, u.Session, &u.Actor); err != nil {
+	ctx, err := v.write(ctx, u.Session, &u.Actor)
+	if err != nil {
 		return api.Rewound{}, err
 	}
 	return v.verbs.Undo(ctx, u)
@@ -390,7 +407,8 @@ func (v *Guarded) Undo(ctx context.Context, u api.Undo) (api.Rewound, error) {
 
 // Overwrite reverts events that others replace.
 func (v *Guarded) Overwrite(ctx context.Context, o api.Overwrite) (api.Rewound, error) {
-	if err := v.write(ctx, o.Session, &o.Actor); err != nil {
+	ctx, err := v.write(ctx, o.Session, &o.Actor)
+	if err != nil {
 		return api.Rewound{}, err
 	}
 	return v.verbs.Overwrite(ctx, o)
@@ -398,7 +416,8 @@ func (v *Guarded) Overwrite(ctx context.Context, o api.Overwrite) (api.Rewound, 
 
 // Clear reverts everything in a thread.
 func (v *Guarded) Clear(ctx context.Context, c api.Clear) (api.Rewound, error) {
-	if err := v.write(ctx, c.Session, &c.Actor); err != nil {
+	ctx, err := v.write(ctx, c.Session, &c.Actor)
+	if err != nil {
 		return api.Rewound{}, err
 	}
 	return v.verbs.Clear(ctx, c)
@@ -408,7 +427,7 @@ func (v *Guarded) Clear(ctx context.Context, c api.Clear) (api.Rewound, error) {
 // and is shared with nobody. A fork by the token of one session belongs to the owner of
 // that session.
 func (v *Guarded) Fork(ctx context.Context, f api.Fork) (tapedeck.Session, error) {
-	i, err := v.g.whole(ctx, f.Parent)
+	ctx, i, err := v.g.whole(ctx, f.Parent)
 	switch {
 	case err != nil:
 		return tapedeck.Session{}, err

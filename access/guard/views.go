@@ -33,7 +33,7 @@ type Shown struct {
 
 // at checks that a session may be read, and returns the offset as of which.
 func (v *Shown) at(ctx context.Context, session string, at int64) (int64, error) {
-	i, err := v.g.allow(ctx, session, access.Read)
+	_, i, err := v.g.allow(ctx, session, access.Read)
 	if err != nil {
 		return 0, err
 	}
@@ -41,12 +41,12 @@ func (v *Shown) at(ctx context.Context, session string, at int64) (int64, error)
 }
 
 // whole checks that all events of a session may be read.
-func (g *Guard) whole(ctx context.Context, session string) (*access.Identity, error) {
-	i, err := g.allow(ctx, session, access.Read)
+func (g *Guard) whole(ctx context.Context, session string) (context.Context, *access.Identity, error) {
+	ctx, i, err := g.allow(ctx, session, access.Read)
 	if err == nil && i.IsFrozen() {
 		err = tapedeck.Errorf(tapedeck.Forbidden, "this token shows the beginning of session %s only, and cannot be used for this", session)
 	}
-	return i, err
+	return ctx, i, err
 }
 
 // Snapshot shows the conversation.
@@ -111,7 +111,7 @@ func (v *Shown) Effective(ctx context.Context, session string, from, at int64) i
 // Diff compares two sessions.
 func (v *Shown) Diff(ctx context.Context, a, b string, atA, atB int64) (view.Diff, error) {
 	for _, session := range []string{a, b} {
-		if _, err := v.g.whole(ctx, session); err != nil {
+		if _, _, err := v.g.whole(ctx, session); err != nil {
 			return view.Diff{}, err
 		}
 	}
@@ -139,7 +139,7 @@ func (v *Shown) Index(ctx context.Context, session string, at int64) (view.Index
 // Branches shows the tree around a session, without the sessions that the identity cannot
 // read.
 func (v *Shown) Branches(ctx context.Context, session string, at int64) (view.Tree, error) {
-	i, err := v.g.whole(ctx, session)
+	ctx, i, err := v.g.whole(ctx, session)
 	if err != nil {
 		return view.Tree{}, err
 	}
@@ -151,7 +151,7 @@ func (v *Shown) Branches(ctx context.Context, session string, at int64) (view.Tr
 	for _, b := range tree.Branches {
 		ok, known := visible[b.Session]
 		if !known {
-			have, err := v.g.level(ctx, i, b.Session)
+			have, _, err := v.g.level(ctx, i, b.Session)
 			if err != nil {
 				return view.Tree{}, err
 			}
@@ -177,7 +177,7 @@ func (v *Shown) Branches(ctx context.Context, session string, at int64) (view.Tr
 
 // FindInvocation finds the first event of an invocation.
 func (v *Shown) FindInvocation(ctx context.Context, session, invocation string) (offset int64, found bool, err error) {
-	i, err := v.g.allow(ctx, session, access.Read)
+	ctx, i, err := v.g.allow(ctx, session, access.Read)
 	if err != nil {
 		return 0, false, err
 	}
@@ -211,7 +211,8 @@ func (s *Searched) Search(ctx context.Context, q search.Query) (search.Result, e
 	case i.IsFrozen() || i.Role == access.Agent:
 		return search.Result{}, tapedeck.Errorf(tapedeck.Forbidden, "this token cannot search")
 	case q.Session != "":
-		if _, err := s.g.allow(ctx, q.Session, access.Read); err != nil {
+		ctx, _, err := s.g.allow(ctx, q.Session, access.Read)
+		if err != nil {
 			return search.Result{}, err
 		}
 		return s.search.Search(ctx, q)
@@ -242,7 +243,7 @@ func (s *Searched) filtered(ctx context.Context, i *access.Identity, q search.Qu
 			return out, err
 		}
 		for _, h := range page.Hits {
-			have, err := s.g.level(ctx, i, h.Session)
+			have, _, err := s.g.level(ctx, i, h.Session)
 			if err != nil {
 				return out, err
 			}

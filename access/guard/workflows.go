@@ -93,7 +93,7 @@ func (l *Library) Run(ctx context.Context, r api.RunWorkflow) (api.Started, erro
 	if r.Session == "" {
 		_, err = creates(ctx)
 	} else {
-		_, err = l.g.allow(ctx, r.Session, access.Write)
+		ctx, _, err = l.g.allow(ctx, r.Session, access.Write)
 	}
 	if err == nil && r.Name != "" {
 		err = looks(ctx)

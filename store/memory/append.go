@@ -25,6 +25,9 @@ func (m *Store) Append(ctx context.Context, a tapedeck.Append) (tapedeck.Appende
 	}
 	defer unlock()
 	l, err := m.find(a.Session)
+	if err == nil {
+		err = tapedeck.Condition(ctx)(&l.Session)
+	}
 	if err != nil {
 		return tapedeck.Appended{}, err
 	}

@@ -32,7 +32,7 @@ func (m *Store) Create(ctx context.Context, s tapedeck.Spec) (tapedeck.Created, 
 		}
 		return tapedeck.Created{Session: l.Session}, nil
 	}
-	l, err := m.derive(&s, now)
+	l, err := m.derive(ctx, &s, now)
 	if err != nil {
 		return tapedeck.Created{}, err
 	}
@@ -47,7 +47,7 @@ func (m *Store) Create(ctx context.Context, s tapedeck.Spec) (tapedeck.Created, 
 
 // derive returns the log that s describes, before its first event. It changes nothing
 // in the store, so that a fork that fails leaves no reference.
-func (m *Store) derive(s *tapedeck.Spec, now time.Time) (*log, error) {
+func (m *Store) derive(ctx context.Context, s *tapedeck.Spec, now time.Time) (*log, error) {
 	l := &log{spans: make([][]tapedeck.Record, 1), touched: now}
 	l.Session = tapedeck.Session{
 		ID: s.ID, Kind: s.Kind, Created: store.CreatedAt(s, now), Updated: store.CreatedAt(s, now),
@@ -57,17 +57,23 @@ func (m *Store) derive(s *tapedeck.Spec, now time.Time) (*log, error) {
 	if s.Kind == tapedeck.KindSession {
 		l.Status = tapedeck.StatusIdle
 	}
+	if err := tapedeck.Condition(ctx)(&l.Session); err != nil {
+		return nil, err
+	}
 	if s.Parent == "" {
 		return l, nil
 	}
-	return l, m.inherit(l, s)
+	return l, m.inherit(ctx, l, s)
 }
 
 // inherit makes l a fork.
-func (m *Store) inherit(l *log, s *tapedeck.Spec) error {
+func (m *Store) inherit(ctx context.Context, l *log, s *tapedeck.Spec) error {
 	parent := m.sessions[s.Parent]
 	if parent == nil {
 		return tapedeck.Errorf(tapedeck.NotFound, "there is no session %q to fork", s.Parent)
+	}
+	if err := tapedeck.Condition(ctx)(&parent.Session); err != nil {
+		return err
 	}
 	at, err := store.ForkPoint(s, &parent.Session, parent.gone)
 	if err != nil {
@@ -104,6 +110,9 @@ func (m *Store) Delete(ctx context.Context, session string) error {
 	}
 	defer unlock()
 	l, err := m.find(session)
+	if err == nil {
+		err = tapedeck.Condition(ctx)(&l.Session)
+	}
 	if err != nil {
 		return err
 	}

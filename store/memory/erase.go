@@ -40,6 +40,9 @@ func (m *Store) erase(ctx context.Context, e *tapedeck.Erasure) (tapedeck.Erased
 	defer unlock()
 	l, err := m.find(e.Session)
 	if err == nil {
+		err = tapedeck.Condition(ctx)(&l.Session)
+	}
+	if err == nil {
 		err = store.DecideErasure(e, &l.Session)
 	}
 	if err != nil {

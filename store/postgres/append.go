@@ -28,7 +28,7 @@ func (s *Store) Append(ctx context.Context, a tapedeck.Append) (tapedeck.Appende
 		return tapedeck.Appended{}, err
 	}
 	a.Events = events
-	t := &appending{Append: a, drafts: drafts, now: now}
+	t := &appending{Append: a, may: tapedeck.Condition(ctx), drafts: drafts, now: now}
 	if err := s.writer.submit(ctx, t, size); err != nil {
 		return tapedeck.Appended{}, err // not t.done: the writer may still be changing it
 	}
@@ -61,13 +61,14 @@ func sizeOf(drafts []tapedeck.Draft) (int, error) {
 // An appending is the task of an append.
 type appending struct {
 	tapedeck.Append
+	may    func(*tapedeck.Session) error // see [tapedeck.OnlyIf]
 	drafts []tapedeck.Draft
 	now    time.Time
 	done   tapedeck.Appended
 }
 
 func (t *appending) do(w *writer) error {
-	st, err := w.use(t.Session)
+	st, err := w.use(t.Session, t.may)
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ func (s *Store) Create(ctx context.Context, spec tapedeck.Spec) (tapedeck.Create
 		return tapedeck.Created{}, err
 	}
 	spec.Events = events
-	t := &creation{Spec: spec, drafts: drafts, now: now}
+	t := &creation{Spec: spec, may: tapedeck.Condition(ctx), drafts: drafts, now: now}
 	if err := s.writer.submit(ctx, t, size+rowSize); err != nil {
 		return tapedeck.Created{}, err
 	}
@@ -37,6 +37,7 @@ func (s *Store) Create(ctx context.Context, spec tapedeck.Spec) (tapedeck.Create
 // A creation is the task of a create.
 type creation struct {
 	tapedeck.Spec
+	may    func(*tapedeck.Session) error // see [tapedeck.OnlyIf]
 	drafts []tapedeck.Draft
 	now    time.Time
 	done   tapedeck.Created
@@ -74,6 +75,9 @@ func (t *creation) derive(w *writer) (*state, error) {
 	if t.Kind == tapedeck.KindSession {
 		st.Status = tapedeck.StatusIdle
 	}
+	if err := t.may(&st.Session); err != nil {
+		return nil, err
+	}
 	if t.Parent == "" {
 		return st, nil
 	}
@@ -89,6 +93,9 @@ func (t *creation) inherit(w *writer, st *state) error {
 		return err
 	case parent == nil:
 		return tapedeck.Errorf(tapedeck.NotFound, "there is no session %q to fork", t.Parent)
+	}
+	if err := t.may(&parent.Session); err != nil {
+		return err
 	}
 	at, err := store.ForkPoint(&t.Spec, &parent.Session, parent.gone)
 	if err != nil {

@@ -30,7 +30,7 @@ func (s *Store) Erase(ctx context.Context, e tapedeck.Erasure) (tapedeck.Erased,
 		return tapedeck.Erased{}, err
 	}
 	e.Events = events
-	t := &erasing{Erasure: e, drafts: drafts, now: now}
+	t := &erasing{Erasure: e, may: tapedeck.Condition(ctx), drafts: drafts, now: now}
 	// With [group.BigSize] it has a transaction of its own.
 	if err := s.writer.submit(ctx, t, group.BigSize); err != nil {
 		s.remains.done(t)
@@ -46,6 +46,7 @@ func (s *Store) Erase(ctx context.Context, e tapedeck.Erasure) (tapedeck.Erased,
 // An erasing is the task of an erasure.
 type erasing struct {
 	tapedeck.Erasure
+	may    func(*tapedeck.Session) error // see [tapedeck.OnlyIf]
 	drafts []tapedeck.Draft
 	now    time.Time
 	done   tapedeck.Appended
@@ -54,7 +55,7 @@ type erasing struct {
 }
 
 func (t *erasing) do(w *writer) error {
-	st, err := w.use(t.Session)
+	st, err := w.use(t.Session, t.may)
 	if err != nil {
 		return err
 	}

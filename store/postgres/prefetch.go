@@ -5,7 +5,7 @@ package postgres
 type naming interface{ names() []string }
 
 func (t *appending) names() []string { return []string{t.Session} }
-func (id deletion) names() []string  { return []string{string(id)} }
+func (t *deletion) names() []string  { return []string{t.session} }
 func (t *erasing) names() []string   { return []string{t.Session} }
 
 func (t *creation) names() []string {

@@ -158,7 +158,7 @@ func (dropViews) do(w *writer) error {
 	}, `SELECT id FROM sessions WHERE kind = $1 AND deleted IS NULL`, string(tapedeck.KindView))
 	for _, id := range ids {
 		if err == nil {
-			err = deletion(id).do(w)
+			err = (&deletion{id, tapedeck.Condition(context.Background())}).do(w)
 		}
 	}
 	for _, statement := range [...]string{`DELETE FROM docs`, `DELETE FROM indexed`, `UPDATE facts SET value = (SELECT value FROM facts WHERE name = 'erased') WHERE name = 'cleaned'`} {

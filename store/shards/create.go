@@ -92,7 +92,7 @@ func (s *Store) createAway(ctx context.Context, spec tapedeck.Spec, to int) (tap
 // isRefusal reports whether an error says for certain that nothing was stored.
 func isRefusal(err error) bool {
 	switch tapedeck.KindOf(err) {
-	case tapedeck.Invalid, tapedeck.NotFound, tapedeck.Conflict, tapedeck.Gone, tapedeck.TooLarge:
+	case tapedeck.Invalid, tapedeck.Unauthorized, tapedeck.Forbidden, tapedeck.NotFound, tapedeck.Conflict, tapedeck.Gone, tapedeck.TooLarge:
 		return true
 	}
 	return false
@@ -103,7 +103,7 @@ func isRefusal(err error) bool {
 func (s *Store) point(ctx context.Context, id string, to int) (int, error) {
 	home := &s.shards[s.home(id)]
 	for {
-		p, err := home.Store.Create(ctx, tapedeck.Spec{ID: store.PointerPrefix + id, Kind: store.KindPointer, Origin: strconv.Itoa(to)})
+		p, err := home.Store.Create(tapedeck.OnlyIf(ctx, nil), tapedeck.Spec{ID: store.PointerPrefix + id, Kind: store.KindPointer, Origin: strconv.Itoa(to)})
 		if err != nil || p.New {
 			return to, err
 		}
@@ -128,7 +128,7 @@ func (s *Store) unpoint(ctx context.Context, id string) error {
 		return err
 	}
 	s.known.forget(id)
-	err := s.shards[s.home(id)].Store.Delete(ctx, store.PointerPrefix+id)
+	err := s.shards[s.home(id)].Store.Delete(tapedeck.OnlyIf(ctx, nil), store.PointerPrefix+id)
 	if tapedeck.KindOf(err) == tapedeck.NotFound {
 		return nil
 	}
@@ -148,7 +148,7 @@ func (sh *Shard) has(ctx context.Context, id string) (bool, error) {
 	} else {
 		a.Events = []tapedeck.Event{{Type: tapedeck.Custom}}
 	}
-	_, err := sh.Store.Append(ctx, a)
+	_, err := sh.Store.Append(tapedeck.OnlyIf(ctx, nil), a) // also if the caller may not use it
 	switch {
 	case errors.Is(err, errSeen):
 		return true, nil

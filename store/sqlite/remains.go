@@ -153,7 +153,7 @@ func (dropViews) do(w *writer) error {
 	}, `SELECT id FROM sessions WHERE kind = ? AND deleted IS NULL`, string(tapedeck.KindView))
 	for _, id := range ids {
 		if err == nil {
-			err = deletion(id).do(w)
+			err = (&deletion{id, tapedeck.Condition(context.Background())}).do(w)
 		}
 	}
 	return err

@@ -13,14 +13,17 @@ func (s *Store) Delete(ctx context.Context, session string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return s.writer.submit(ctx, deletion(session), rowSize)
+	return s.writer.submit(ctx, &deletion{session, tapedeck.Condition(ctx)}, rowSize)
 }
 
-// A deletion is the task of a delete; it is the id of the session.
-type deletion string
+// A deletion is the task of a delete.
+type deletion struct {
+	session string
+	may     func(*tapedeck.Session) error // see [tapedeck.OnlyIf]
+}
 
-func (id deletion) do(w *writer) error {
-	st, err := w.use(string(id))
+func (t *deletion) do(w *writer) error {
+	st, err := w.use(t.session, t.may)
 	if err != nil {
 		return err
 	}
@@ -64,7 +67,7 @@ func (w *writer) findAfterReaping(id string) (*state, error) {
 }
 
 // use returns a session that can be used; a deleted one is an error.
-func (w *writer) use(id string) (*state, error) {
+func (w *writer) use(id string, may func(*tapedeck.Session) error) (*state, error) {
 	st, err := w.findAfterReaping(id)
 	switch {
 	case err != nil:
@@ -74,7 +77,7 @@ func (w *writer) use(id string) (*state, error) {
 	case st.gone:
 		return nil, errGone(id)
 	}
-	return st, nil
+	return st, may(&st.Session)
 }
 
 const (

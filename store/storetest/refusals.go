@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/tapedeck/tapedeck"
@@ -37,6 +38,7 @@ func testRefusals(t *testing.T, open opener) {
 
 	testClosed(t, open)
 	testCheck(t, open)
+	t.Run("conditions", func(t *testing.T) { testConditions(t, start(t, open)) })
 
 	// Several checks fail for these; the first in the order counts.
 	play(t, open, "the order of refusals", create("a"), write("a", 1, by("w", 5, 0), sequence("m")),
@@ -70,6 +72,78 @@ func testCheck(t *testing.T, open opener) {
 		// Check is not called for a duplicate or an append that is refused anyway.
 		write("a", 1, by("w", 0, 0), checking("the check says no", sayNo), duplicate(1, 2, 0)),
 		write("a", 1, expecting(0), checking("the check says no", sayNo), refused(tapedeck.RefusedOffset, tapedeck.Conflict)))
+}
+
+// testConditions: a change asks the condition of its context first, with the session as it is.
+func testConditions(t *testing.T, w *world) {
+	w.play(create("a", with(2)), write("a", 1, by("w", 0, 0)), create("closed", with(2), closed()), create("free", with(1)))
+	var asked []string
+	no := tapedeck.OnlyIf(w.ctx, func(s *tapedeck.Session) error {
+		asked = append(asked, fmt.Sprint(s.ID, s.Head))
+		return errNo
+	})
+	ev := []tapedeck.Event{event("x")}
+	seven := int64(7)
+	fork := tapedeck.Spec{ID: "f", Kind: tapedeck.KindSession, Parent: "a", ForkAt: new(int64(1))}
+	for _, c := range []struct {
+		what, asks string
+		do         func() error
+	}{
+		{"an append", "a3", func() error { _, err := w.Append(no, tapedeck.Append{Session: "a", Events: ev}); return err }},
+		{"an append to another place", "a3", func() error {
+			_, err := w.Append(no, tapedeck.Append{Session: "a", Events: ev, Expect: &seven})
+			return err
+		}},
+		{"a duplicate", "a3", func() error {
+			_, err := w.Append(no, tapedeck.Append{Session: "a", Events: ev, Producer: &tapedeck.Producer{ID: "w"}})
+			return err
+		}},
+		{"a closing append", "a3", func() error { _, err := w.Append(no, tapedeck.Append{Session: "a", Close: true}); return err }},
+		{"an append to a closed one", "closed2", func() error { _, err := w.Append(no, tapedeck.Append{Session: "closed", Events: ev}); return err }},
+		{"an erasure", "a3", func() error { _, err := w.Erase(no, erasure("a", 0, 1)); return err }},
+		{"an erasure that is not possible", "a3", func() error { _, err := w.Erase(no, erasure("a", 5, 9)); return err }},
+		{"a deletion", "a3", func() error { return w.Delete(no, "a") }},
+		{"a creation", "new0", func() error { _, err := w.Create(no, tapedeck.Spec{ID: "new", Kind: tapedeck.KindSession}); return err }},
+		{"a fork", "f0", func() error { _, err := w.Create(no, fork); return err }},
+		{"a fork of a foreign one", "a3", func() error {
+			_, err := w.Create(tapedeck.OnlyIf(w.ctx, func(s *tapedeck.Session) error {
+				if s.ID == "f" {
+					return nil
+				}
+				return tapedeck.Condition(no)(s)
+			}), fork)
+			return err
+		}},
+	} {
+		asked = nil
+		if err := c.do(); !errors.Is(err, errNo) {
+			t.Errorf("%s: got %v, want the error of the condition", c.what, err)
+		}
+		if len(asked) != 1 || asked[0] != c.asks {
+			t.Errorf("%s asked about %v, want %s once", c.what, asked, c.asks)
+		}
+	}
+	w.play(readAll())
+	asked = nil
+	if _, err := w.Append(no, tapedeck.Append{Session: "nobody", Events: ev}); tapedeck.KindOf(err) != tapedeck.NotFound {
+		t.Errorf("without a session: got %v", err)
+	}
+	if _, err := w.Create(no, tapedeck.Spec{ID: "closed", Kind: tapedeck.KindSession}); err != nil || asked != nil {
+		t.Errorf("a creation of what exists asked about %v: %v", asked, err)
+	}
+	for _, id := range []string{"new", "f"} {
+		if _, err := w.Head(w.ctx, id); tapedeck.KindOf(err) != tapedeck.NotFound {
+			t.Errorf("%s: got %v", id, err)
+		}
+	}
+	yes := 0
+	both := tapedeck.OnlyIf(tapedeck.OnlyIf(w.ctx, func(*tapedeck.Session) error { yes++; return nil }), func(*tapedeck.Session) error { yes += 10; return nil })
+	if _, err := w.Append(both, tapedeck.Append{Session: "free", Events: ev}); err != nil || yes != 11 {
+		t.Errorf("with two conditions: %v, %d", err, yes)
+	}
+	if err := w.Delete(both, "free"); err != nil || yes != 22 {
+		t.Errorf("a deletion with two conditions: %v, %d", err, yes)
+	}
 }
 
 func sayNo(*tapedeck.Session) error { return errNo }
