@@ -167,7 +167,7 @@ func (r *recovery) begin(group []string) (b *batch, err error) {
 	}
 }
 
-// putOnTrial puts those of some sessions on trial whose runs may continue.
+// putOnTrial puts sessions on trial. It leaves out those without a run that may continue.
 func (r *recovery) putOnTrial(ctx context.Context, sessions []tapedeck.Session) error {
 	if !r.reattaches || r.holds() {
 		return nil

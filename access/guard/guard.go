@@ -126,10 +126,11 @@ func (g *Guard) look(ctx context.Context, session string, need access.Level) (i 
 	return i, seen, enough(session, have, need)
 }
 
-// onlyIf returns a context with which a session is changed only if an identity may use it at
-// a level in that commit: it may have been deleted and created again by somebody else, given
-// to others, or shared no more, since it was looked at, and the token may have been revoked. seen is
-// the Gen that it had, 0 if that does not matter. A session that begins is for nobody else yet.
+// onlyIf returns a context with which a session is changed only if the identity still may use
+// it at a level when the change is committed. After the guard has looked at a session, somebody
+// else can delete it and create it again, its owner can end a share, and a token can be revoked.
+// seen is the Gen of the session that the guard looked at; with 0, any session of that id will
+// do. For a session that does not exist yet, only the token is checked.
 func onlyIf(ctx context.Context, i *access.Identity, session string, seen int64, need access.Level) context.Context {
 	if i == access.System {
 		return ctx

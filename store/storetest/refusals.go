@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -124,21 +125,32 @@ func testConditions(t *testing.T, w *world) {
 		}
 	}
 	w.play(readAll())
-	asked = nil
-	if _, err := w.Append(no, tapedeck.Append{Session: "nobody", Events: ev}); tapedeck.KindOf(err) != tapedeck.NotFound {
+	testUnasked(t, w, no, &asked)
+	testTwoConditions(t, w)
+}
+
+// testUnasked: a condition is asked about nothing that does not exist, and a refused creation
+// leaves nothing.
+func testUnasked(t *testing.T, w *world, no context.Context, asked *[]string) {
+	*asked = nil
+	if _, err := w.Append(no, tapedeck.Append{Session: "nobody", Events: []tapedeck.Event{event("x")}}); tapedeck.KindOf(err) != tapedeck.NotFound {
 		t.Errorf("without a session: got %v", err)
 	}
-	if _, err := w.Create(no, tapedeck.Spec{ID: "closed", Kind: tapedeck.KindSession}); err != nil || asked != nil {
-		t.Errorf("a creation of what exists asked about %v: %v", asked, err)
+	if _, err := w.Create(no, tapedeck.Spec{ID: "closed", Kind: tapedeck.KindSession}); err != nil || *asked != nil {
+		t.Errorf("a creation of what exists asked about %v: %v", *asked, err)
 	}
 	for _, id := range []string{"new", "f"} {
 		if _, err := w.Head(w.ctx, id); tapedeck.KindOf(err) != tapedeck.NotFound {
 			t.Errorf("%s: got %v", id, err)
 		}
 	}
+}
+
+// testTwoConditions: both conditions of a context are asked.
+func testTwoConditions(t *testing.T, w *world) {
 	yes := 0
 	both := tapedeck.OnlyIf(tapedeck.OnlyIf(w.ctx, func(*tapedeck.Session) error { yes++; return nil }), func(*tapedeck.Session) error { yes += 10; return nil })
-	if _, err := w.Append(both, tapedeck.Append{Session: "free", Events: ev}); err != nil || yes != 11 {
+	if _, err := w.Append(both, tapedeck.Append{Session: "free", Events: []tapedeck.Event{event("x")}}); err != nil || yes != 11 {
 		t.Errorf("with two conditions: %v, %d", err, yes)
 	}
 	if err := w.Delete(both, "free"); err != nil || yes != 22 {
