@@ -59,6 +59,7 @@ type Identity struct {
 	Role    Role
 	Limits  Limits
 	Payer   string    // the subject whose quota it uses; "" for Subject
+	Token   string    // names its token among those that its verifier keeps, see gate.Keeper; "" if it keeps none
 	Expires time.Time // the first moment at which it is no longer valid; zero for never
 
 	// Revoked is done when the token is no longer valid; nil if that cannot happen.

@@ -24,19 +24,25 @@ type IssuedToken struct {
 	Expires time.Time `json:"expires"`
 }
 
-// NamedTokens lists the tokens of a session that have a name and are valid, newest first.
+// NamedTokens lists valid tokens of sessions, newest first: those of one session that have a
+// name, or for an admin those of all sessions that have a name or were used since the server
+// has started.
 type NamedTokens struct {
 	Tokens []NamedToken `json:"tokens"`
+	More   bool         `json:"more,omitempty"` // there are older ones
 }
 
 // A NamedToken is a token in a list, without the token itself.
 type NamedToken struct {
-	ID      string    `json:"id"` // revokes it
-	Name    string    `json:"name"`
-	Role    string    `json:"role"`
-	Subject string    `json:"subject"`
-	Created time.Time `json:"created_at"`
-	Expires time.Time `json:"expires"`
-	Before  int64     `json:"before,omitempty"` // only the events before this offset can be read with it
-	Forks   bool      `json:"forks,omitempty"`  // it is good for the forks of the session, too
+	ID         string    `json:"id"`   // revokes it
+	Name       string    `json:"name"` // "" for none
+	Role       string    `json:"role"`
+	Subject    string    `json:"subject"`
+	Session    string    `json:"session_id"`
+	IssuedBy   string    `json:"issued_by"` // the subject who has asked for it
+	Created    time.Time `json:"created_at"`
+	Expires    time.Time `json:"expires"`
+	Before     int64     `json:"before,omitempty"`     // only the events before this offset can be read with it
+	Forks      bool      `json:"forks,omitempty"`      // it is good for the forks of the session, too
+	Invocation string    `json:"invocation,omitempty"` // the run that an agent writes with it
 }

@@ -21,7 +21,7 @@ import (
 // Access says who sends a request.
 type Access struct {
 	// Verifiers know the tokens. They are asked one after the other. Without any, nobody
-	// can use the handler.
+	// can use the handler. One that is a [gate.Keeper] also ends what was made with its tokens.
 	Verifiers []gate.Verifier
 
 	// OIDC lets people log in at an identity provider; nil for none.
@@ -40,6 +40,18 @@ type Access struct {
 	Quotas func(quota.Key) quota.Limits
 }
 
+// kept returns the identity of a token that a verifier keeps, nil if none does.
+func (a *Access) kept(token string) *access.Identity {
+	for _, v := range a.Verifiers {
+		if k, ok := v.(gate.Keeper); ok {
+			if who := k.Kept(token); who != nil {
+				return who
+			}
+		}
+	}
+	return nil
+}
+
 // openAccess starts to control the access, if the options say so. The key of the tokens of
 // sessions is in the data folder dir.
 func (d *Deck) openAccess(dir string) error {
@@ -53,7 +65,7 @@ func (d *Deck) openAccess(dir string) error {
 	if err != nil {
 		return err
 	}
-	d.issuer = issuer
+	d.issuer, issuer.Kept = issuer, d.options.Access.kept
 	if c := d.options.Access.OIDC; c != nil {
 		if d.provider, err = oidc.New(*c, issuer.Key("oidc")); err != nil {
 			return err

@@ -161,6 +161,8 @@ var table = map[string]row{
 	"POST /api/v1/sessions/{id}/task":                     {rule: writes, body: `{"task":"go"}`},
 	"POST /api/v1/sessions/{id}/permissions/{pid}":        {rule: writes, body: `{"option":"yes"}`},
 	"POST /api/v1/sessions/{id}/fork":                     {rule: forks, body: `{}`},
+	"GET /api/v1/tokens":                                  {rule: admins},
+	"DELETE /api/v1/tokens":                               {rule: admins, query: "issued_by=ada"},
 	"POST /api/v1/sessions/{id}/tokens":                   {rule: owns, body: `{"role":"reader"}`},
 	"GET /api/v1/sessions/{id}/tokens":                    {rule: owns},
 	"DELETE /api/v1/sessions/{id}/tokens":                 {rule: owns},

@@ -92,11 +92,16 @@ func (a *auditor) beginFor(ctx context.Context, action, session, reason string) 
 
 // ended records an action that was carried out.
 func (a *auditor) ended(ctx context.Context, action, session, token string) error {
+	return a.endedFor(ctx, action, session, token, "")
+}
+
+// endedFor does what ended does, and records a reason.
+func (a *auditor) endedFor(ctx context.Context, action, session, token, reason string) error {
 	if a == nil {
 		return nil
 	}
 	r := a.record(ctx, action, session)
-	r.TokenID = token
+	r.TokenID, r.Reason = token, reason
 	return a.log.Add(r)
 }
 

@@ -133,8 +133,21 @@ func (t recordedTokens) Revoke(ctx context.Context, session, id string) error {
 	if err := t.Tokens.Revoke(ctx, session, id); err != nil {
 		return err
 	}
-	if err := t.auditor.ended(ctx, audit.Revoke, session, id); err != nil {
-		return tapedeck.Errorf(tapedeck.Unavailable, "the token was revoked, but the audit log cannot be written").WithHint("the server's log says why").Because(err)
+	return revoked(t.auditor.ended(ctx, audit.Revoke, session, id))
+}
+
+// RevokeIssued revokes all tokens that a subject has asked for, likewise.
+func (t recordedTokens) RevokeIssued(ctx context.Context, by string) error {
+	if err := t.Tokens.RevokeIssued(ctx, by); err != nil {
+		return err
 	}
-	return nil
+	return revoked(t.auditor.endedFor(ctx, audit.Revoke, "", "", "all that "+by+" has asked for"))
+}
+
+// revoked returns the error of a revocation that could not be recorded.
+func revoked(err error) error {
+	if err == nil {
+		return nil
+	}
+	return tapedeck.Errorf(tapedeck.Unavailable, "the token was revoked, but the audit log cannot be written").WithHint("the server's log says why").Because(err)
 }

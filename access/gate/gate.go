@@ -22,6 +22,14 @@ type Verifier interface {
 	Verify(ctx context.Context, token string) (*access.Identity, error)
 }
 
+// A Keeper is a [Verifier] that knows which of its tokens are still valid. What was made with
+// one of them, such as a share link, ends with it.
+type Keeper interface {
+	// Kept returns the identity of a token, by its name in the identity; nil if there is none
+	// any more. A token that has expired may be returned.
+	Kept(token string) *access.Identity
+}
+
 // maxToken is the longest token, in bytes.
 const maxToken = 8 << 10
 

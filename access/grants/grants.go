@@ -48,10 +48,12 @@ type Grant struct {
 	Forks      bool        `json:"forks,omitempty"`
 	Invocation string      `json:"inv,omitempty"`
 	Before     int64       `json:"before,omitempty"`
-	Issued     int64       `json:"iat"`           // milliseconds since 1970
-	Expires    int64       `json:"exp"`           // seconds since 1970
-	Payer      string      `json:"pay,omitempty"` // whose quota it uses; "" for Subject
-	Name       string      `json:"-"`             // for people; a token with a name is listed
+	Issued     int64       `json:"iat"`            // milliseconds since 1970
+	Expires    int64       `json:"exp"`            // seconds since 1970
+	Payer      string      `json:"pay,omitempty"`  // whose quota it uses; "" for Subject
+	By         string      `json:"by"`             // the subject who asked for it
+	With       string      `json:"with,omitempty"` // the token that asked for it, see [access.Identity]; "" if nobody keeps that
+	Name       string      `json:"-"`              // for people; a token with a name is listed
 }
 
 func (g *Grant) identity() *access.Identity {
@@ -61,14 +63,13 @@ func (g *Grant) identity() *access.Identity {
 	}
 }
 
-// revoked is the content of [RevokedFile].
-type revoked struct {
-	Tokens   map[string]int64 `json:"tokens"`   // when they expire at the latest, in seconds since 1970, by Gen and id
-	Sessions map[int64]int64  `json:"sessions"` // tokens issued up to this time are revoked, in milliseconds since 1970, by Gen
-}
-
 // An Issuer signs and verifies tokens. Its methods may be called by several goroutines.
 type Issuer struct {
+	// Kept returns the identity of a token that asked for others, by its name in
+	// [access.Identity]; nil if that token is no longer valid. Then the others are not valid
+	// either, and their streams end. Set it before the first token is used.
+	Kept func(token string) *access.Identity
+
 	dir string // "" keeps everything in memory
 	key []byte
 
@@ -76,14 +77,6 @@ type Issuer struct {
 	revoked revoked
 	named   map[int64][]Named // by Gen, oldest first
 	live    map[string]*live  // by id
-}
-
-// A live token has been used.
-type live struct {
-	who    *access.Identity
-	gen    int64
-	issued int64
-	end    context.CancelFunc
 }
 
 // Key returns a key for another purpose, derived from the one that signs.
@@ -95,7 +88,11 @@ func (i *Issuer) Key(purpose string) []byte {
 
 // Open returns the issuer of a data folder; "" keeps its key in memory.
 func Open(dir string) (*Issuer, error) {
-	i := &Issuer{dir: dir, live: map[string]*live{}, named: map[int64][]Named{}, revoked: revoked{Tokens: map[string]int64{}, Sessions: map[int64]int64{}}}
+	i := &Issuer{
+		Kept: func(string) *access.Identity { return nil },
+		dir:  dir, live: map[string]*live{}, named: map[int64][]Named{},
+		revoked: revoked{Tokens: map[string]int64{}, Sessions: map[int64]int64{}, By: map[string]int64{}},
+	}
 	if err := i.loadKey(); err != nil {
 		return nil, err
 	}
@@ -231,139 +228,4 @@ func (i *Issuer) Verify(_ context.Context, token string) (*access.Identity, erro
 		return nil, err
 	}
 	return who, who.Valid()
-}
-
-// use returns the identity of a token, which is one for all its requests.
-func (i *Issuer) use(g *Grant) (*access.Identity, error) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if _, ok := i.revoked.Tokens[nameOf(g.Gen, g.ID)]; ok || g.Issued <= i.revoked.Sessions[g.Gen] {
-		return nil, tapedeck.Errorf(tapedeck.Unauthorized, "the token was revoked").WithHint("ask for a new one")
-	}
-	if l := i.live[g.ID]; l != nil {
-		return l.who, nil
-	}
-	i.makeSpace()
-	l := &live{who: g.identity(), gen: g.Gen, issued: g.Issued}
-	l.who.Revoked, l.end = context.WithCancel(context.Background())
-	i.live[g.ID] = l
-	return l.who, nil
-}
-
-// makeSpace forgets tokens that have expired, and if that is not enough, any other: its
-// streams end, and its client connects again. The caller has the lock.
-func (i *Issuer) makeSpace() {
-	if len(i.live) < maxLive {
-		return
-	}
-	now := time.Now()
-	for id, l := range i.live {
-		if !now.Before(l.who.Expires) {
-			i.forget(id)
-		}
-	}
-	for id := range i.live {
-		if len(i.live) < maxLive {
-			return
-		}
-		i.forget(id)
-	}
-}
-
-// forget ends what a token began. The caller has the lock.
-func (i *Issuer) forget(id string) {
-	i.live[id].end()
-	delete(i.live, id)
-}
-
-// nameOf names a token of a session. An owner revokes tokens of that session only.
-func nameOf(gen int64, id string) string { return strconv.FormatInt(gen, 10) + "/" + id }
-
-// maxRevoked is how many single tokens of one session are revoked at once, and
-// maxAllRevoked how many of all sessions.
-const (
-	maxRevoked    = 1000
-	maxAllRevoked = 100_000
-)
-
-// Revoke makes a token of a session invalid, and ends its streams. An id that was never one
-// of the session is [tapedeck.NotFound]. A token that has expired, or was revoked before,
-// changes nothing.
-func (i *Issuer) Revoke(gen int64, id string) error {
-	expires, ok := i.expiryOf(gen, id)
-	if !ok {
-		return tapedeck.Errorf(tapedeck.NotFound, "the session has no token with the id %.128q", id).WithHint("the answer that made the token has its id, and GET …/tokens lists those with a name")
-	}
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	name := nameOf(gen, id)
-	if _, done := i.revoked.Tokens[name]; done || time.Now().Unix() >= expires {
-		return nil
-	}
-	if len(i.revoked.Tokens) >= maxAllRevoked || i.countRevoked(gen) >= maxRevoked {
-		return tapedeck.Errorf(tapedeck.Limited, "too many single tokens are revoked").WithHint("revoke all tokens of the session")
-	}
-	i.forgetNamed(gen, func(n *Named) bool { return n.ID == id })
-	i.revoked.Tokens[name] = expires
-	if l := i.live[id]; l != nil && l.gen == gen {
-		i.forget(id)
-	}
-	return i.store()
-}
-
-// countRevoked returns how many single tokens of a session are revoked. The caller has the
-// lock.
-func (i *Issuer) countRevoked(gen int64) (n int) {
-	for name := range i.revoked.Tokens {
-		if strings.HasPrefix(name, nameOf(gen, "")) {
-			n++
-		}
-	}
-	return n
-}
-
-// RevokeAll makes all tokens of a session that were issued so far invalid, and ends their
-// streams.
-func (i *Issuer) RevokeAll(gen int64) error {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.revoked.Sessions[gen] = time.Now().UnixMilli()
-	for name := range i.revoked.Tokens { // it includes these
-		if strings.HasPrefix(name, nameOf(gen, "")) {
-			delete(i.revoked.Tokens, name)
-		}
-	}
-	i.forgetNamed(gen, func(*Named) bool { return true })
-	for id, l := range i.live {
-		if l.gen == gen {
-			i.forget(id)
-		}
-	}
-	return i.store()
-}
-
-// store stores what was revoked, without what has expired since. The caller has the lock.
-func (i *Issuer) store() error {
-	now := time.Now()
-	for id, expires := range i.revoked.Tokens {
-		if now.Unix() > expires {
-			delete(i.revoked.Tokens, id)
-		}
-	}
-	for gen, until := range i.revoked.Sessions {
-		if now.Sub(time.UnixMilli(until)) > maxLife {
-			delete(i.revoked.Sessions, gen)
-		}
-	}
-	if i.dir == "" {
-		return nil
-	}
-	b, err := json.Marshal(i.revoked)
-	if err == nil {
-		err = keyfile.Write(filepath.Join(i.dir, RevokedFile), b)
-	}
-	if err != nil {
-		return tapedeck.Errorf(tapedeck.Unavailable, "the revocation cannot be stored, and counts only until the server ends: %w", err)
-	}
-	return nil
 }

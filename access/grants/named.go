@@ -1,6 +1,7 @@
 package grants
 
 import (
+	"cmp"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -19,10 +20,34 @@ type Named struct {
 
 // Named returns the tokens of a session that have a name and are valid, newest first.
 func (i *Issuer) Named(gen int64) []Named {
+	return i.list(func(g *Grant) bool { return g.Gen == gen }, false)
+}
+
+// Issued returns the valid tokens of all sessions, newest first: those that have a name, and
+// those that were used since the server has started. With a subject, only those that it has
+// asked for.
+func (i *Issuer) Issued(by string) []Named {
+	return i.list(func(g *Grant) bool { return by == "" || g.By == by }, true)
+}
+
+// list returns the valid tokens that match, newest first.
+func (i *Issuer) list(match func(*Grant) bool, used bool) (out []Named) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	out := slices.DeleteFunc(slices.Clone(i.named[gen]), func(n Named) bool { return n.hasExpired(time.Now()) })
-	slices.Reverse(out)
+	now, listed := time.Now(), map[string]bool{}
+	for _, all := range i.named {
+		for n := range slices.Values(all) {
+			if _, kept := i.until(&n.Grant); kept && match(&n.Grant) && !n.hasExpired(now) {
+				out, listed[n.ID] = append(out, n), true
+			}
+		}
+	}
+	for id, l := range i.live {
+		if used && match(&l.Grant) && !listed[id] && l.who.Valid() == nil {
+			out = append(out, Named{Grant: l.Grant})
+		}
+	}
+	slices.SortFunc(out, func(a, b Named) int { return cmp.Or(cmp.Compare(b.Issued, a.Issued), cmp.Compare(b.ID, a.ID)) })
 	return out
 }
 
@@ -38,7 +63,7 @@ func (i *Issuer) remember(g *Grant) error {
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.forgetNamed(0, func(*Named) bool { return false })
+	i.forgetNamed(func(*Named) bool { return false })
 	if len(i.named[g.Gen]) >= maxNamed {
 		return tapedeck.Errorf(tapedeck.Limited, "session %s has %d tokens with a name", g.Session, maxNamed).WithHint("revoke some, or leave out the name")
 	}
@@ -51,13 +76,13 @@ func (i *Issuer) remember(g *Grant) error {
 	return nil
 }
 
-// forgetNamed forgets tokens of a session that are listed, and all that have expired. The
-// caller has the lock. If the file cannot be written, a token that was revoked is listed
-// again after a restart; it is refused all the same.
-func (i *Issuer) forgetNamed(gen int64, which func(*Named) bool) {
+// forgetNamed forgets tokens that are listed, and all that have expired. The caller has the
+// lock. If the file cannot be written, a token that was revoked is listed again after a
+// restart; it is refused all the same.
+func (i *Issuer) forgetNamed(which func(*Named) bool) {
 	now, changed := time.Now(), false
 	for g, list := range i.named {
-		left := slices.DeleteFunc(list, func(n Named) bool { return n.hasExpired(now) || g == gen && which(&n) })
+		left := slices.DeleteFunc(list, func(n Named) bool { return n.hasExpired(now) || which(&n) })
 		changed = changed || len(left) < len(list)
 		i.named[g] = left
 		if len(left) == 0 {

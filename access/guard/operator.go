@@ -7,6 +7,15 @@ import (
 	"github.com/tapedeck/tapedeck/api"
 )
 
+// forAdmins returns an error unless the identity of a context is an admin without limits.
+func forAdmins(ctx context.Context, what string) error {
+	i, err := who(ctx)
+	if err != nil || i.IsUnlimited() {
+		return err
+	}
+	return tapedeck.Errorf(tapedeck.Forbidden, "this token may not use %s: that is for admins", what)
+}
+
 // An Operator knows how the server is.
 type Operator interface {
 	Stats(ctx context.Context) (api.Stats, error)
@@ -19,12 +28,8 @@ type operated struct{ operator Operator }
 
 // Stats describes the server.
 func (o operated) Stats(ctx context.Context) (api.Stats, error) {
-	i, err := who(ctx)
-	if err != nil {
+	if err := forAdmins(ctx, "the statistics of the server"); err != nil {
 		return api.Stats{}, err
-	}
-	if !i.IsUnlimited() {
-		return api.Stats{}, tapedeck.Errorf(tapedeck.Forbidden, "this token may not see the statistics of the server; they are for admins")
 	}
 	return o.operator.Stats(ctx)
 }
@@ -41,12 +46,8 @@ type audited struct{ log Audit }
 
 // Audit returns a page of the audit log.
 func (a audited) Audit(ctx context.Context, q api.AuditQuery) (api.AuditPage, error) {
-	i, err := who(ctx)
-	if err != nil {
+	if err := forAdmins(ctx, "the audit log"); err != nil {
 		return api.AuditPage{}, err
-	}
-	if !i.IsUnlimited() {
-		return api.AuditPage{}, tapedeck.Errorf(tapedeck.Forbidden, "this token may not see the audit log; it is for admins")
 	}
 	return a.log.Audit(ctx, q)
 }

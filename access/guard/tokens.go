@@ -44,7 +44,7 @@ func (v *Issued) Issue(ctx context.Context, n api.NewToken) (api.IssuedToken, er
 	}
 	grant := grants.Grant{
 		Subject: i.Subject, Role: access.Role(n.Role), Session: s.ID, Gen: s.Gen, Forks: n.Forks, Invocation: n.Invocation,
-		Name: n.Name, Expires: time.Now().Add(defaultLife).Unix(),
+		Name: n.Name, Expires: time.Now().Add(defaultLife).Unix(), By: i.Subject, With: i.Token,
 	}
 	if n.Before != nil {
 		grant.Before = *n.Before
@@ -117,10 +117,40 @@ func (v *Issued) List(ctx context.Context, session string) (api.NamedTokens, err
 		return out, err
 	}
 	for _, n := range v.issuer.Named(s.Gen) {
-		out.Tokens = append(out.Tokens, api.NamedToken{
-			ID: n.ID, Name: n.Name, Role: string(n.Role), Subject: n.Subject, Before: n.Before, Forks: n.Forks,
-			Created: time.UnixMilli(n.Issued).UTC(), Expires: time.Unix(n.Expires, 0).UTC(),
-		})
+		out.Tokens = append(out.Tokens, listed(&n))
 	}
 	return out, nil
+}
+
+func listed(n *grants.Named) api.NamedToken {
+	return api.NamedToken{
+		ID: n.ID, Name: n.Name, Role: string(n.Role), Subject: n.Subject, Before: n.Before, Forks: n.Forks,
+		Session: n.Session, Invocation: n.Invocation, IssuedBy: n.By,
+		Created: time.UnixMilli(n.Issued).UTC(), Expires: time.Unix(n.Expires, 0).UTC(),
+	}
+}
+
+// maxListed is the longest list of tokens.
+const maxListed = 1000
+
+// ListIssued lists the tokens of all sessions, or those that a subject has asked for.
+func (v *Issued) ListIssued(ctx context.Context, by string) (api.NamedTokens, error) {
+	out := api.NamedTokens{Tokens: []api.NamedToken{}}
+	if err := forAdmins(ctx, "the tokens of all sessions"); err != nil {
+		return out, err
+	}
+	all := v.issuer.Issued(by)
+	out.More = len(all) > maxListed
+	for _, n := range all[:min(len(all), maxListed)] {
+		out.Tokens = append(out.Tokens, listed(&n))
+	}
+	return out, nil
+}
+
+// RevokeIssued revokes all tokens of sessions that a subject has asked for so far.
+func (v *Issued) RevokeIssued(ctx context.Context, by string) error {
+	if err := forAdmins(ctx, "the tokens of all sessions"); err != nil {
+		return err
+	}
+	return v.issuer.RevokeBy(by)
 }

@@ -2,6 +2,7 @@ package tokens
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io/fs"
 	"os"
@@ -20,7 +21,7 @@ func Create(path string, t Token) (made Token, secret string, err error) {
 	if err != nil {
 		return t, "", err
 	}
-	if err := t.identity().Check(); err != nil { // without the id of a token that will not exist
+	if err := cmp.Or(t.checkRole(), t.identity().Check()); err != nil { // without the id of a token that will not exist
 		return t, "", err
 	}
 	secret = generate()

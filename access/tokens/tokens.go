@@ -9,6 +9,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"log/slog"
@@ -39,27 +40,40 @@ const (
 
 // A Token is an entry of the file. The token itself is not there, only its hash.
 type Token struct {
-	ID         string            `toml:"id" json:"id"`
-	Hash       string            `toml:"hash" json:"-"`
-	Subject    string            `toml:"subject" json:"subject"`
-	Role       access.Role       `toml:"role" json:"role"`
-	Prefix     string            `toml:"prefix,omitempty" json:"prefix,omitempty"`
-	Labels     map[string]string `toml:"labels,omitempty" json:"labels,omitempty"`
-	Session    string            `toml:"session,omitempty" json:"session,omitempty"`
-	Invocation string            `toml:"invocation,omitempty" json:"invocation,omitempty"`
-	Expires    time.Time         `toml:"expires,omitempty" json:"expires,omitzero"`
+	ID      string            `toml:"id" json:"id"`
+	Hash    string            `toml:"hash" json:"-"`
+	Subject string            `toml:"subject" json:"subject"`
+	Role    access.Role       `toml:"role" json:"role"`
+	Prefix  string            `toml:"prefix,omitempty" json:"prefix,omitempty"`
+	Labels  map[string]string `toml:"labels,omitempty" json:"labels,omitempty"`
+	Expires time.Time         `toml:"expires,omitempty" json:"expires,omitzero"`
 }
 
 // identity returns the sender of requests with the token.
 func (t *Token) identity() *access.Identity {
 	return &access.Identity{
-		Subject: t.Subject, Role: t.Role, Expires: t.Expires,
-		Limits: access.Limits{Prefix: t.Prefix, Labels: t.Labels, Session: t.Session, Invocation: t.Invocation},
+		Subject: t.Subject, Role: t.Role, Expires: t.Expires, Token: t.name(),
+		Limits: access.Limits{Prefix: t.Prefix, Labels: t.Labels},
 	}
 }
 
+// name names the token in tokens of sessions that are made with it. All that says what it may
+// do is in the name, so one that is changed is another token. When it expires is not: what was
+// made with it has an end of its own.
+func (t *Token) name() string {
+	b, _ := json.Marshal([]any{t.ID, t.Hash, t.Subject, t.Role, t.Prefix, t.Labels}) // it never fails; the labels are sorted
+	sum := sha256.Sum256(b)
+	return t.ID + "." + base64.RawURLEncoding.EncodeToString(sum[:nameSize])
+}
+
+// nameSize is how many bytes of a hash are in the name of a token.
+const nameSize = 12
+
 // Check reports what is wrong with an entry.
 func (t *Token) Check() error {
+	if err := t.checkRole(); err != nil {
+		return err
+	}
 	if err := tapedeck.CheckID("the id of the token", t.ID); err != nil {
 		return err
 	}
@@ -70,6 +84,16 @@ func (t *Token) Check() error {
 		return tapedeck.Errorf(tapedeck.Invalid, "token %s: %w", t.ID, err)
 	}
 	return nil
+}
+
+// checkRole refuses the role of an agent. A token of one run, or of one session, must name a
+// session that exists, not one that gets its id later, so the server makes it.
+func (t *Token) checkRole() error {
+	if t.Role != access.Agent {
+		return nil
+	}
+	return tapedeck.Errorf(tapedeck.Invalid, "the file of tokens has no tokens of agents").
+		WithHint("the server makes the token of a run: tapedeck token issue SESSION --role agent --run INVOCATION")
 }
 
 // hash returns the hash of a token as the file has it.
@@ -146,6 +170,7 @@ type Set struct {
 
 	mu     sync.RWMutex
 	byHash map[string]*held
+	byName map[string]*held // see [Token.name]
 }
 
 // A held token has the means to end what it began.
@@ -292,18 +317,18 @@ func (s *Set) take(f File) {
 	s.quotas.Store(f.Quota)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	next := make(map[string]*held, len(f.Tokens))
+	next, named := make(map[string]*held, len(f.Tokens)), make(map[string]*held, len(f.Tokens))
 	for _, t := range f.Tokens {
 		if known := s.byHash[t.Hash]; known != nil && reflect.DeepEqual(known.Token, t) {
-			next[t.Hash] = known
+			next[t.Hash], named[known.who.Token] = known, known
 			continue
 		}
 		h := &held{Token: t, who: t.identity()}
 		h.who.Revoked, h.revoke = context.WithCancel(context.Background())
-		next[t.Hash] = h
+		next[t.Hash], named[h.who.Token] = h, h
 	}
 	old := s.byHash
-	s.byHash = next
+	s.byHash, s.byName = next, named
 	for sum, h := range old {
 		if next[sum] != h {
 			h.revoke()
@@ -324,6 +349,18 @@ func (s *Set) Verify(_ context.Context, token string) (*access.Identity, error) 
 		return nil, tapedeck.Errorf(tapedeck.Unauthorized, "the server does not know this token").WithHint("it may have been revoked; tapedeck token ls shows the tokens")
 	}
 	return h.who, h.who.Valid()
+}
+
+// Kept implements [gate.Keeper].
+//
+// [gate.Keeper]: https://pkg.go.dev/github.com/tapedeck/tapedeck/access/gate#Keeper
+func (s *Set) Kept(token string) *access.Identity {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if h := s.byName[token]; h != nil {
+		return h.who
+	}
+	return nil
 }
 
 // sorted returns the tokens of a file, the newest last.

@@ -91,6 +91,41 @@ func TestFile(t *testing.T) {
 	}
 }
 
+// TestKept: a token has a name for what is made with it. One that may do something else is
+// another token; one that expires at another time is the same.
+func TestKept(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "auth.toml")
+	_, secret := create(t, path, tokens.Token{Subject: "ada", Role: access.Admin, Labels: map[string]string{"team": "blue", "floor": "2"}})
+	s, err := tokens.Open(tokens.Options{Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ada := verified(t, s, secret)
+	if s.Kept(ada.Token) != ada || s.Kept("") != nil || s.Kept(ada.Token+"x") != nil {
+		t.Error("the name of the token does not find it")
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]bool{
+		strings.Replace(string(b), "role", "expires = 2999-01-01T00:00:00Z\nrole", 1): true,
+		strings.Replace(string(b), "blue", "green", 1):                                false,
+		strings.Replace(string(b), `"admin"`, `"user"`, 1):                            false,
+		strings.Replace(string(b), `"ada"`, `"bob"`, 1):                               false,
+		"# Nothing is left.\n":                                                        false,
+		string(b):                                                                     true,
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s.Reload()
+		if got := s.Kept(ada.Token) != nil; got != want {
+			t.Errorf("the token is kept: %v, with the file\n%s", got, text)
+		}
+	}
+}
+
 // TestBrokenFile: a file that is deleted or has a fault leaves the tokens as they are, and
 // the log says so once.
 func TestBrokenFile(t *testing.T) {
@@ -194,12 +229,12 @@ func TestParse(t *testing.T) {
 		"[[token]\n":                "line 2",
 		"[server]\n":                `no setting "server"`,
 		entry("role = \"king\"\n"):  `no role "king"`,
-		entry("role = \"agent\"\n"): "needs a session and an invocation",
+		entry("role = \"agent\"\n"): "no tokens of agents",
 		entry("role = \"user\"\n") + entry("role = \"user\"\n"):                       "twice",
 		"[[token]]\nid = \"a\"\nhash = \"md5:0\"\nsubject = \"x\"\nrole = \"user\"\n": "the hash of token a",
-		"[quota]\nruns = -1\n":                       "runs is a number",
-		"[quota]\nwords = 1\n":                       `no setting "quota.words"`,
-		entry("role = \"admin\"\nsession = \"s\"\n"): "neither the role admin",
+		"[quota]\nruns = -1\n":                        "runs is a number",
+		"[quota]\nwords = 1\n":                        `no setting "quota.words"`,
+		entry("role = \"reader\"\nsession = \"s\"\n"): `no setting "token.session"`,
 	} {
 		if _, err := tokens.Parse([]byte(text)); tapedeck.KindOf(err) != tapedeck.Invalid || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/access"
+	"github.com/tapedeck/tapedeck/access/grants"
 	"github.com/tapedeck/tapedeck/access/tokens"
 	"github.com/tapedeck/tapedeck/audit"
 	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
@@ -24,8 +25,12 @@ func newToken(e *env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "token",
 		Short: "Make, list and revoke the tokens of a server",
-		Long: `Token edits the file of tokens of tapedeck serve --auth. The file has no token, only
-their hashes. A running server notices a change within a second.
+		Long: `Create, ls and revoke edit the file of tokens of tapedeck serve --auth. The file has no
+token, only their hashes. A running server notices a change within a second.
+
+Issue makes a token of one session, such as a share link or the token of an agent that
+runs elsewhere. A server makes it, and issued lists such tokens. They end with the token
+that they were made with.
 
 The roles are admin (everything), user (the sessions that it owns, and those that are
 shared with it), reader (reads everything) and agent (reads one session and writes one
@@ -39,7 +44,7 @@ Commands send the token in $` + tokenVariable + ` to a server.`,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.PersistentFlags().StringVar(&file, "auth", "auth.toml", "file of the tokens")
-	c.AddCommand(newTokenCreate(e, &file), newTokenList(e, &file), newTokenRevoke(e, &file))
+	c.AddCommand(newTokenCreate(e, &file), newTokenList(e, &file), newTokenRevoke(e, &file), newTokenIssue(e), newTokenIssued(e))
 	return c
 }
 
@@ -52,8 +57,7 @@ func newTokenCreate(e *env, file *string) *cobra.Command {
 		Short: "Make a token and print it, this once",
 		Example: `  tapedeck token create --subject admin --role admin
   tapedeck token create --subject ada --role user --expires 30d
-  tapedeck token create --subject dashboard --role reader --label team=blue
-  tapedeck token create --subject coder --role agent --session ses_1 --invocation inv_1`,
+  tapedeck token create --subject dashboard --role reader --label team=blue`,
 		Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			t.Role = access.Role(role)
@@ -80,11 +84,9 @@ func newTokenCreate(e *env, file *string) *cobra.Command {
 	}
 	f := c.Flags()
 	f.StringVar(&t.Subject, "subject", "", "who uses the token: the owner and the actor of what it writes (required)")
-	f.StringVar(&role, "role", string(access.User), "admin, user, reader or agent")
+	f.StringVar(&role, "role", string(access.User), "admin, user or reader")
 	f.StringVar(&t.Prefix, "prefix", "", "only sessions whose id begins with this")
 	f.StringToStringVar(&t.Labels, "label", nil, "only sessions with these labels, such as team=blue")
-	f.StringVar(&t.Session, "session", "", "the only session; for an agent")
-	f.StringVar(&t.Invocation, "invocation", "", "the run that it writes; for an agent")
 	f.Var(&expires, "expires", "how long it is valid, such as 12h or 30d (default: for ever)")
 	_ = c.MarkFlagRequired("subject") // the flag exists
 	return c
@@ -145,10 +147,8 @@ func newTokenList(e *env, file *string) *cobra.Command {
 // limitsOf describes what restricts a token.
 func limitsOf(t *tokens.Token) string {
 	var b strings.Builder
-	for _, l := range [...]struct{ name, value string }{{"prefix", t.Prefix}, {"session", t.Session}, {"run", t.Invocation}} {
-		if l.value != "" {
-			fmt.Fprintf(&b, "  %s %s", l.name, terminal.Clean(l.value))
-		}
+	if t.Prefix != "" {
+		fmt.Fprintf(&b, "  prefix %s", terminal.Clean(t.Prefix))
 	}
 	for name, value := range t.Labels {
 		fmt.Fprintf(&b, "  %s=%s", terminal.Clean(name), terminal.Clean(value))
@@ -164,26 +164,51 @@ func limitsOf(t *tokens.Token) string {
 }
 
 func newTokenRevoke(e *env, file *string) *cobra.Command {
-	return &cobra.Command{
-		Use:   "revoke TOKEN-ID",
-		Short: "Remove a token; the streams that it opened end",
+	var session, by string
+	c := &cobra.Command{
+		Use:   "revoke [TOKEN-ID]",
+		Short: "Revoke a token; the streams that it opened end",
+		Long: `Revoke removes a token from the file of tokens. What was made with it, such as share
+links, is no longer valid either.
+
+With --session it revokes a token of that session, or without an id all of them. With
+--issued-by it revokes all tokens of sessions that a user has asked for, also those that
+no list shows. For both it asks the server.`,
+		Example: `  tapedeck token revoke tok_…
+  tapedeck token revoke --session ses_… grant_…
+  tapedeck token revoke --issued-by ada`,
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usageError("tapedeck token revoke takes the id of a token; see: tapedeck token ls")
+			if fine := len(args) == 1 && by == "" || len(args) == 0 && (by == "") != (session == ""); !fine {
+				return usageError("tapedeck token revoke takes the id of a token, see tapedeck token ls; or --session, or --issued-by")
 			}
 			return nil
 		},
-		RunE: func(_ *cobra.Command, args []string) error {
-			if strings.HasPrefix(args[0], tokens.Prefix) {
-				return tapedeck.Errorf(tapedeck.Invalid, "this is a token and not the id of one").WithHint("tapedeck token ls shows the ids")
+		RunE: func(c *cobra.Command, args []string) error {
+			id := strings.Join(args, "")
+			if strings.HasPrefix(id, tokens.Prefix) || strings.HasPrefix(id, grants.Prefix) {
+				return tapedeck.Errorf(tapedeck.Invalid, "this is a token and not the id of one").WithHint("tapedeck token ls and tapedeck token issued show the ids")
 			}
-			if err := tokens.Revoke(*file, args[0]); err != nil {
-				return err
+			switch {
+			case by != "":
+				return e.revokeIssued(c.Context(), by)
+			case session != "":
+				return e.revokeOfSession(c.Context(), session, id)
 			}
-			if err := e.recordToken(audit.TokenRevoke, args[0], ""); err != nil {
-				return tapedeck.Errorf(tapedeck.Unavailable, "%s was revoked, and that is not in the audit log: %w", args[0], err)
-			}
-			return e.printDone(map[string]string{"revoked": args[0]}, "revoked %s", terminal.Clean(args[0]))
+			return e.revokeInFile(*file, id)
 		},
 	}
+	c.Flags().StringVar(&session, "session", "", "the session whose tokens are revoked")
+	c.Flags().StringVar(&by, "issued-by", "", "the user whose tokens of sessions are revoked")
+	return c
+}
+
+// revokeInFile removes a token from a file.
+func (e *env) revokeInFile(file, id string) error {
+	if err := tokens.Revoke(file, id); err != nil {
+		return err
+	}
+	if err := e.recordToken(audit.TokenRevoke, id, ""); err != nil {
+		return tapedeck.Errorf(tapedeck.Unavailable, "%s was revoked, and that is not in the audit log: %w", id, err)
+	}
+	return e.printDone(map[string]string{"revoked": id}, "revoked %s", terminal.Clean(id))
 }

@@ -156,7 +156,7 @@ type Searcher interface {
 	Search(ctx context.Context, q search.Query) (search.Result, error)
 }
 
-// Tokens makes and revokes the tokens of one session.
+// Tokens makes, lists and revokes the tokens of sessions.
 type Tokens interface {
 	Issue(ctx context.Context, n api.NewToken) (api.IssuedToken, error)
 
@@ -165,6 +165,12 @@ type Tokens interface {
 
 	// Revoke revokes a token; with an empty id, all tokens of the session.
 	Revoke(ctx context.Context, session, id string) error
+
+	// ListIssued lists the tokens of all sessions that a subject has asked for; with "", all.
+	ListIssued(ctx context.Context, by string) (api.NamedTokens, error)
+
+	// RevokeIssued revokes all tokens that a subject has asked for so far.
+	RevokeIssued(ctx context.Context, by string) error
 }
 
 // Audit has the audit log of the server.

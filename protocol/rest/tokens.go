@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"net/http"
 
 	"github.com/tapedeck/tapedeck"
@@ -8,7 +9,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/httpapi"
 )
 
-// tokenRoutes are the tokens of one session.
+// tokenRoutes are the tokens of sessions.
 func tokenRoutes() []Route {
 	return []Route{
 		{
@@ -31,8 +32,21 @@ func tokenRoutes() []Route {
 			Status: http.StatusNoContent,
 			serve:  (*handler).revokeTokens,
 		},
+		{
+			Method: http.MethodGet, Path: "/tokens", Summary: "List the tokens of all sessions, for admins.",
+			Parameters: []string{issuedBy}, Answer: api.NamedTokens{}, Status: http.StatusOK,
+			serve: (*handler).listIssued,
+		},
+		{
+			Method: http.MethodDelete, Path: "/tokens", Summary: "Revoke all tokens of sessions that a user has asked for.",
+			Parameters: []string{issuedBy}, Status: http.StatusNoContent,
+			serve: (*handler).revokeIssued,
+		},
 	}
 }
+
+// issuedBy is the parameter with the subject who has asked for tokens.
+const issuedBy = "issued_by"
 
 // noTokens is the error of a server without access control.
 func (h *handler) noTokens() error {
@@ -95,6 +109,42 @@ func (h *handler) revokeTokens(w http.ResponseWriter, r *http.Request) error {
 	}
 	if err == nil {
 		err = h.Tokens.Revoke(r.Context(), id, token)
+	}
+	if err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// listIssued lists the tokens of all sessions.
+func (h *handler) listIssued(w http.ResponseWriter, r *http.Request) error {
+	q := httpapi.ParseQuery(r, issuedBy)
+	by := q.String(issuedBy)
+	if err := cmp.Or(q.Err, h.noTokens()); err != nil {
+		return err
+	}
+	out, err := h.Tokens.ListIssued(r.Context(), by)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	return httpapi.WriteJSON(w, http.StatusOK, out)
+}
+
+// revokeIssued revokes the tokens that a subject has asked for.
+func (h *handler) revokeIssued(w http.ResponseWriter, r *http.Request) error {
+	q := httpapi.ParseQuery(r, issuedBy)
+	by := q.String(issuedBy)
+	switch {
+	case q.Err != nil:
+		return q.Err
+	case by == "":
+		return tapedeck.Errorf(tapedeck.Invalid, "the parameter %s is missing", issuedBy).WithHint("it is the subject whose tokens are revoked")
+	}
+	err := h.noTokens()
+	if err == nil {
+		err = h.Tokens.RevokeIssued(r.Context(), by)
 	}
 	if err != nil {
 		return err

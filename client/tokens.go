@@ -1,0 +1,47 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+
+	"github.com/tapedeck/tapedeck/api"
+)
+
+const tokensPath = "/api/v1/tokens"
+
+// IssueToken makes a token of one session. It is for the owner of the session and for admins.
+func (c *Client) IssueToken(ctx context.Context, n api.NewToken) (api.IssuedToken, error) {
+	var out api.IssuedToken
+	err := c.call(ctx, http.MethodPost, sessionPath(n.Session, "tokens"), nil, n, &out)
+	return out, err
+}
+
+// Tokens lists the tokens of a session that have a name, newest first.
+func (c *Client) Tokens(ctx context.Context, session string) (api.NamedTokens, error) {
+	return get[api.NamedTokens](ctx, c, sessionPath(session, "tokens"), nil)
+}
+
+// RevokeToken revokes a token of a session; with an empty id, all that were made so far.
+func (c *Client) RevokeToken(ctx context.Context, session, id string) error {
+	path := sessionPath(session, "tokens")
+	if id != "" {
+		path += "/" + url.PathEscape(id)
+	}
+	return c.call(ctx, http.MethodDelete, path, nil, nil, nil)
+}
+
+// IssuedTokens lists the tokens of all sessions, newest first: those that have a name, and those
+// that were used since the server has started. With a subject, only those that it has asked
+// for. It is for admins.
+func (c *Client) IssuedTokens(ctx context.Context, by string) (api.NamedTokens, error) {
+	q := url.Values{}
+	setString(q, "issued_by", by)
+	return get[api.NamedTokens](ctx, c, tokensPath, q)
+}
+
+// RevokeIssuedTokens revokes all tokens of sessions that a subject has asked for so far. It is
+// for admins.
+func (c *Client) RevokeIssuedTokens(ctx context.Context, by string) error {
+	return c.call(ctx, http.MethodDelete, tokensPath, url.Values{"issued_by": {by}}, nil, nil)
+}

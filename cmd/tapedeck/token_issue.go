@@ -1,0 +1,123 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tapedeck/tapedeck/access"
+	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
+)
+
+func newTokenIssue(e *env) *cobra.Command {
+	var n api.NewToken
+	var expires lifetime
+	var before int64
+	c := &cobra.Command{
+		Use:   "issue SESSION",
+		Short: "Make a token of one session and print it, this once",
+		Long: `Issue asks the server for a token that is good for one session: for somebody who reads
+it, for the page of a user, or for an agent that runs elsewhere. Only the owner of the
+session and an admin can do it. The server does not keep the token; with a name, it
+lists it.`,
+		Example: `  tapedeck token issue ses_… --name "for the team" --expires 30d
+  tapedeck token issue ses_… --before 40
+  tapedeck token issue ses_… --role agent --run inv_… --subject coder`,
+		Args: oneSession,
+		RunE: func(c *cobra.Command, args []string) error {
+			n.Session = args[0]
+			if expires > 0 {
+				n.Expires = new(time.Now().Add(time.Duration(expires)).UTC())
+			}
+			if c.Flags().Changed("before") {
+				n.Before = &before
+			}
+			return e.withExisting(c.Context(), func(conn *connection) error { return e.issueToken(c.Context(), conn, n) })
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&n.Role, "role", string(access.Reader), "reader, user or agent")
+	f.StringVar(&n.Subject, "subject", "", "who uses the token (default: you). Only an admin names another user; for an agent it is its name")
+	f.StringVar(&n.Name, "name", "", "the server lists the token under this name")
+	f.StringVar(&n.Invocation, "run", "", "the open run that an agent writes")
+	f.Int64Var(&before, "before", 0, "only the events before this offset; for a reader")
+	f.BoolVar(&n.Forks, "forks", false, "also the forks of the session by the same owner")
+	f.Var(&expires, "expires", "how long it is valid, such as 12h or 30d, at most 365d (default: 1h)")
+	return c
+}
+
+func (e *env) issueToken(ctx context.Context, c *connection, n api.NewToken) error {
+	made, err := c.IssueToken(ctx, n)
+	if err != nil {
+		return err
+	}
+	if e.json {
+		return e.printJSON(made)
+	}
+	e.notice("%s is valid until %s; only this time you see what to send:", made.ID, made.Expires.Local().Format(time.DateTime))
+	_, err = fmt.Fprintln(e.stdout, made.Token)
+	return err
+}
+
+func newTokenIssued(e *env) *cobra.Command {
+	var by string
+	c := &cobra.Command{
+		Use:   "issued",
+		Short: "List the tokens of sessions",
+		Long: `Issued lists the valid tokens of all sessions, newest first: those that have a name, and
+those that were used since the server has started. It needs the token of an admin.`,
+		Example: `  tapedeck token issued
+  tapedeck token issued --by ada --json`,
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return e.withExisting(c.Context(), func(conn *connection) error { return e.listIssued(c.Context(), conn, by) })
+		},
+	}
+	c.Flags().StringVar(&by, "by", "", "only those that this user has asked for")
+	return c
+}
+
+func (e *env) listIssued(ctx context.Context, c *connection, by string) error {
+	list, err := c.IssuedTokens(ctx, by)
+	if err != nil {
+		return err
+	}
+	if e.json {
+		return e.printJSON(list)
+	}
+	p := e.pen()
+	for _, t := range list.Tokens {
+		about := fmt.Sprintf("  by %s  until %s  %s", terminal.Clean(t.IssuedBy), t.Expires.Local().Format(time.DateTime), t.ID)
+		if err := p.Printf("%s  %-6s  %s  %s%s\n", terminal.Clean(t.Session), t.Role, terminal.Clean(t.Subject), terminal.Clean(cmp.Or(t.Name, "-")), p.Paint(terminal.Dim, about)); err != nil {
+			return err
+		}
+	}
+	if list.More {
+		e.notice("there are older ones: --by shows those of one user")
+	}
+	return nil
+}
+
+// revokeIssued revokes the tokens of sessions that a subject has asked for.
+func (e *env) revokeIssued(ctx context.Context, by string) error {
+	return e.withExisting(ctx, func(c *connection) error {
+		if err := c.RevokeIssuedTokens(ctx, by); err != nil {
+			return err
+		}
+		return e.printDone(map[string]string{"issued_by": by}, "revoked all tokens of sessions that %s has asked for", terminal.Clean(by))
+	})
+}
+
+// revokeOfSession revokes a token of a session, or all.
+func (e *env) revokeOfSession(ctx context.Context, session, id string) error {
+	return e.withExisting(ctx, func(c *connection) error {
+		if err := c.RevokeToken(ctx, session, id); err != nil {
+			return err
+		}
+		return e.printDone(map[string]string{"session_id": session, "revoked": id}, "revoked %s of session %s", terminal.Clean(cmp.Or(id, "all tokens")), terminal.Clean(session))
+	})
+}
