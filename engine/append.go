@@ -107,6 +107,9 @@ func fromOutside(ev *tapedeck.Event) error {
 	if ev.Type == tapedeck.AgentStarted { // a restart would kill the process that a client names here
 		return tapedeck.Errorf(tapedeck.Invalid, "%s cannot be appended", ev.Type).WithHint("only the server appends it, for agents that it started")
 	}
+	if ev.Type == tapedeck.AgentLinked { // the next task would continue the conversation that a client names here, which may be another user's
+		return tapedeck.Errorf(tapedeck.Invalid, "%s cannot be appended", ev.Type).WithHint("only the server appends it, for agents that it runs")
+	}
 	if ev.Time.IsZero() && ev.Type != tapedeck.RunStarted {
 		return nil // the store checks it
 	}

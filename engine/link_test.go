@@ -13,6 +13,7 @@ import (
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/engine"
+	"github.com/tapedeck/tapedeck/engine/exchange"
 	"github.com/tapedeck/tapedeck/payload"
 )
 
@@ -157,14 +158,31 @@ func TestLinkOfAFork(t *testing.T) {
 	})
 }
 
+// A session that is imported has no link: the file may name the conversation of another user.
+func TestLinkOfAnImport(t *testing.T) {
+	inKeeping(t, "native", func(w *world, k *keeper) {
+		w.create("s")
+		w.turn("s", "bot", "")
+		done, err := w.Import(w.Context(), api.ImportRequest{Format: exchange.NDJSON}, strings.NewReader(ndjson(w, w.Engine, "s")))
+		w.must(err)
+		for range 2 {
+			w.turn(done.Sessions[0], "bot", "")
+		}
+		if want := []string{"", "", "native"}; !slices.Equal(k.given, want) {
+			t.Errorf("the links were %q", k.given)
+		}
+	})
+}
+
 // Clients may not say which program an agent runs, or which conversation it has.
 func TestForgedAgent(t *testing.T) {
 	inBubble(t, silent, func(w *world) {
 		w.create("s")
 		refuses(w, w.append("s", `agent.started {"pid":4711,"started":"1","host":"h"}`), tapedeck.Invalid, "agent.started cannot be appended")
+		refuses(w, w.append("s", `agent.linked {"runner":"bot","nativeId":"x"}`), tapedeck.Invalid, "agent.linked cannot be appended")
 		run := w.start("s")
 		for _, line := range []string{
-			`agent.linked {"runner":"bot","nativeId":"x"}`, `permission.requested {"id":"p","options":[]}`, `instance.started {"id":"i"}`,
+			`permission.requested {"id":"p","options":[]}`, `instance.started {"id":"i"}`,
 		} {
 			events := parse(line)
 			events[0].Invocation = run.Invocation

@@ -16,7 +16,7 @@ import (
 
 // CheckpointForm is the version of the JSON format of all folds in this
 // package.
-const CheckpointForm = 13
+const CheckpointForm = 14
 
 type savedConversation struct {
 	Next    int64        `json:"next"`

@@ -200,6 +200,10 @@ func (c *Conversation) applySession(e *tapedeck.Event) {
 		if decode(e, &d) && len(d.State) > 0 && string(d.State) != "null" {
 			s.state, s.stateOffset = d.State, e.Offset
 		}
+	case tapedeck.SessionImported: // the conversations of agents are elsewhere, or another user's
+		for _, l := range c.lanes {
+			l.Link = nil
+		}
 	case tapedeck.SessionForked: // the parent was closed, not the fork
 		s.Closed = false
 		c.interrupt(e, &tapedeck.Jump{})

@@ -64,7 +64,7 @@ type Prompt struct {
 }
 
 // A Link is the id that an agent gives to its own conversation; see
-// [tapedeck.AgentLinked].
+// [tapedeck.AgentLinked]. What was imported has none.
 type Link struct {
 	Runner     string `json:"runner"`
 	NativeID   string `json:"native_id"`

@@ -19,6 +19,7 @@ type ndjson struct {
 	effective bool              // the file has only active events: offsets have gaps, and runs can lack their end
 	next      int64             // offset of the next event
 	last      int64             // the offset of the event before, in the file
+	linked    bool              // an agent names its own conversation
 	order     mender
 }
 
@@ -91,7 +92,7 @@ func (d *Decoder) endOwn() error {
 		n.order.endAllRuns()
 	}
 	o := d.options
-	if o.Title == "" && o.Owner == "" && !n.effective {
+	if o.Title == "" && o.Owner == "" && !n.effective && !n.linked {
 		return nil // nothing is added, so that the next export is the same
 	}
 	p := payload.SessionImported{Format: NDJSON, Events: n.next, Title: o.Title}
@@ -172,6 +173,7 @@ func checkNames(e *tapedeck.Event) error {
 }
 
 func (n *ndjson) emit(e tapedeck.Event) {
+	n.linked = n.linked || e.Type == tapedeck.AgentLinked // what follows must not continue that conversation
 	e.Offset = n.next
 	n.next++
 	n.d.emit(e)

@@ -151,8 +151,13 @@ export class Conversation {
         this.describe(e);
         break;
       }
+      case "session.imported": // the conversations of agents are elsewhere, or another user's
+        for (const t of this.threads.values()) {
+          if (t.thread.link) this.writable(t).thread.link = undefined;
+        }
+        this.describe(e);
+        break;
       case "session.renamed":
-      case "session.imported":
         this.describe(e);
         break;
       case "session.forked": // the fork of a closed session is not closed
