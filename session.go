@@ -15,7 +15,7 @@ type SessionKind string
 const (
 	KindSession SessionKind = "session" // a log of [Event] envelopes
 	KindStream  SessionKind = "stream"  // a log of byte or JSON messages without an envelope, as in Durable Streams
-	KindView    SessionKind = "view"    // a stream of checkpoints of views; it is a cache, and no protocol serves it
+	KindView    SessionKind = "view"    // a checkpoint of a view of a session, which is a cache; or a record of an engine. No protocol serves it
 )
 
 // A Status is the status of a session's runs together.

@@ -58,7 +58,8 @@ func OpenTotals(k *sessionkeys.Key, sealed []byte) ([]byte, error) {
 }
 
 // ViewOf returns the gen of the session of which a view is, by the id of the view, see
-// [tapedeck.ViewPrefix]. It reports false for a view of no session.
+// [tapedeck.ViewPrefix]. It reports false for a view of no session. Such a one is no cache: the
+// journal of an import, and what a recovery notes, cannot be made again from the log.
 func ViewOf(id string) (gen int64, ok bool) {
 	rest, isView := strings.CutPrefix(id, tapedeck.ViewPrefix)
 	parts := strings.SplitN(rest, "/", 4)

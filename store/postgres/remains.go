@@ -145,7 +145,7 @@ func (n cleaned) do(w *writer) error {
 	return nil
 }
 
-// dropViews is the task of deleting all stored views and the search index.
+// dropViews is the task of deleting all stored views of sessions and the search index.
 type dropViews struct{}
 
 func (dropViews) do(w *writer) error {
@@ -157,7 +157,7 @@ func (dropViews) do(w *writer) error {
 		return err
 	}, `SELECT id FROM sessions WHERE kind = $1 AND deleted IS NULL`, string(tapedeck.KindView))
 	for _, id := range ids {
-		if err == nil {
+		if _, ok := store.ViewOf(id); ok && err == nil {
 			err = (&deletion{id, tapedeck.Condition(context.Background())}).do(w)
 		}
 	}

@@ -142,7 +142,7 @@ func (s *Store) resumeCleaning(ctx context.Context) {
 	}()
 }
 
-// dropViews is the task of deleting all stored views.
+// dropViews is the task of deleting all stored views of sessions.
 type dropViews struct{}
 
 func (dropViews) do(w *writer) error {
@@ -152,7 +152,7 @@ func (dropViews) do(w *writer) error {
 		return nil
 	}, `SELECT id FROM sessions WHERE kind = ? AND deleted IS NULL`, string(tapedeck.KindView))
 	for _, id := range ids {
-		if err == nil {
+		if _, ok := store.ViewOf(id); ok && err == nil {
 			err = (&deletion{id, tapedeck.Condition(context.Background())}).do(w)
 		}
 	}

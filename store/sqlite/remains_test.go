@@ -3,6 +3,7 @@ package sqlite_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -81,9 +82,12 @@ func TestRestartDropsDerivedData(t *testing.T) {
 	appendSecret(t, s, "a", "MARK", 300)
 	v, err := s.Head(t.Context(), "a")
 	must(t, err)
+	fold, journal := fmt.Sprintf("%sfold/a/%d/x.1/1", tapedeck.ViewPrefix, v.Gen), tapedeck.ViewPrefix+"import/e/imp_1"
 	s.Observe(tapedeck.Observer{Erased: func(ctx context.Context, _ string, _ []string) error { // a fold has read the event before, and saves its result
-		_, err := s.Create(ctx, tapedeck.Spec{ID: tapedeck.ViewPrefix + "fold/a", Kind: tapedeck.KindView, ContentType: "text/plain", Chunks: [][]byte{[]byte("MARK")}})
-		must(t, err)
+		for id, text := range map[string]string{fold: "MARK", journal: "a session"} {
+			_, err := s.Create(ctx, tapedeck.Spec{ID: id, Kind: tapedeck.KindView, ContentType: "text/plain", Chunks: [][]byte{[]byte(text)}})
+			must(t, err)
+		}
 		must(t, x.Index(ctx, search.Batch{Session: "a", Gen: v.Gen, Base: 1, Resume: 1, Seen: 1, Documents: []search.Document{{Kind: search.DocMessage, Text: "MARK"}}}))
 		return errors.New("the process dies")
 	}})
@@ -101,7 +105,10 @@ func TestRestartDropsDerivedData(t *testing.T) {
 	if n := found(t, died, "MARK"); n > 0 {
 		t.Errorf("it is in the files %d times", n)
 	}
-	if _, err := again.Head(t.Context(), tapedeck.ViewPrefix+"fold/a"); tapedeck.KindOf(err) != tapedeck.NotFound {
+	if _, err := again.Head(t.Context(), fold); tapedeck.KindOf(err) != tapedeck.NotFound {
 		t.Errorf("the view: %v", err)
+	}
+	if _, err := again.Head(t.Context(), journal); err != nil {
+		t.Errorf("the journal of an import, which is not derived: %v", err)
 	}
 }
