@@ -15,7 +15,6 @@ import (
 	"github.com/tapedeck/tapedeck/engine/exchange"
 	"github.com/tapedeck/tapedeck/engine/instance"
 	"github.com/tapedeck/tapedeck/engine/workflow"
-	"github.com/tapedeck/tapedeck/internal/intake"
 	"github.com/tapedeck/tapedeck/internal/procgroup"
 	"github.com/tapedeck/tapedeck/projection"
 	"github.com/tapedeck/tapedeck/protocol/a2a"
@@ -47,7 +46,7 @@ func Open(ctx context.Context, dir string, o Options) (*Deck, error) {
 			return nil, err
 		}
 	}
-	d := &Deck{options: o, stopped: make(chan struct{}), lost: make(chan error, 1), instance: tapedeck.NewID("srv_"), bodies: intake.New(o.BodyBudget)}
+	d := &Deck{options: o, stopped: make(chan struct{}), lost: make(chan error, 1), instance: tapedeck.NewID("srv_"), bodies: newBodies(o.BodyBudget)}
 	if !o.NoMetrics {
 		d.operator = newOperator(d)
 	}

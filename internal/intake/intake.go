@@ -1,6 +1,6 @@
 // Package intake bounds what the bodies of requests may cost a server. All bodies
 // together have a budget of memory, which counts what has arrived, not what was
-// announced. A body that arrives too slowly is refused.
+// announced. No sender can use all of it. A body that arrives too slowly is refused.
 package intake
 
 import (
@@ -8,9 +8,11 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -21,10 +23,12 @@ const (
 	// DefaultBudget is the budget of memory for all bodies together, in bytes.
 	DefaultBudget = 128 << 20
 
-	// small is a size in bytes. A body that holds at most small bytes may use the whole
-	// budget. A larger one is refused above three quarters, so that large bodies leave
-	// space for small ones.
-	small = 64 << 10
+	// What a sender holds may be this many times what is then free: one alone can take three
+	// quarters of the budget with large bodies, the next one three quarters of the rest, and so
+	// on. Those of at most small bytes may take fifteen sixteenths.
+	ofLarge = 3
+	ofSmall = 15
+	small   = 64 << 10
 
 	// Grace is how long a body of any size may take. It is the ReadTimeout of the server.
 	Grace = 30 * time.Second
@@ -39,8 +43,15 @@ const (
 
 // A Gate counts the bodies that are in memory.
 type Gate struct {
+	// Sender returns who sends a request. Nil: everybody at the same address is one sender.
+	// Set it before the first request.
+	Sender func(r *http.Request) string
+
 	budget int64
-	held   atomic.Int64
+
+	mu   sync.Mutex
+	held int64
+	by   map[string]int64 // by sender; only those who hold something
 }
 
 // New returns a gate with a budget in bytes; 0 is for [DefaultBudget].
@@ -48,11 +59,24 @@ func New(budget int64) *Gate {
 	if budget <= 0 {
 		budget = DefaultBudget
 	}
-	return &Gate{budget: budget}
+	return &Gate{Sender: Address, budget: budget, by: map[string]int64{}}
+}
+
+// Address returns the address of the client of a request, without its port.
+func Address(r *http.Request) string {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+	return host
 }
 
 // Held returns how many bytes of bodies are in memory.
-func (g *Gate) Held() int64 { return g.held.Load() }
+func (g *Gate) Held() int64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.held
+}
 
 // Counts reports whether r brings bytes that must pass a gate: a body, or the messages of
 // a connection that it upgrades.
@@ -64,15 +88,16 @@ func hasBody(r *http.Request) bool { return r.Body != nil && r.Body != http.NoBo
 // Content-Encoding is passed to refuse. Messages of an upgraded connection are counted
 // by their reader, see [ShareOf].
 func (g *Gate) Serve(w http.ResponseWriter, r *http.Request, next http.Handler, refuse func(http.ResponseWriter, *http.Request, error)) {
+	from := account{g, g.Sender(r)}
 	if !hasBody(r) {
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), gateKey{}, g)))
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), accountKey{}, from)))
 		return
 	}
 	if err := checkEncoding(r.Header["Content-Encoding"]); err != nil {
 		refuse(w, r, err)
 		return
 	}
-	b := &body{ReadCloser: r.Body, gate: g, w: w, moveAt: step}
+	b := &body{ReadCloser: r.Body, from: from, w: w, moveAt: step}
 	defer b.release()
 	r.Body = b
 	next.ServeHTTP(w, r)
@@ -94,7 +119,7 @@ func checkEncoding(values []string) error {
 // A body counts what is read from it.
 type body struct {
 	io.ReadCloser
-	gate   *Gate
+	from   account
 	w      http.ResponseWriter
 	count  counting
 	open   bool        // it may be silent between two lines
@@ -190,7 +215,7 @@ func (b *body) admit(p []byte) bool {
 		}
 	}
 	n := int64(len(p))
-	if !b.gate.take(n, b.held+n) {
+	if !b.from.take(n, b.held+n) {
 		b.release() // now: otherwise several bodies that do not fit together would all fail
 		b.full = true
 		return false
@@ -199,21 +224,38 @@ func (b *body) admit(p []byte) bool {
 	return true
 }
 
-// take reserves n bytes. held is what the holder then has in total, n included. take
-// reports false, and reserves nothing, if the budget has no space for them.
-func (g *Gate) take(n, held int64) bool {
-	limit := g.budget
+// An account is that of a sender at a gate.
+type account struct {
+	gate   *Gate // nil for no limit
+	sender string
+}
+
+// take reserves n bytes. held is what the body or the connection then has in total, n
+// included. take reports false, and reserves nothing, if there is no space for them.
+func (a account) take(n, held int64) bool {
+	times := int64(ofSmall)
 	if held > small {
-		limit -= limit / 4
+		times = ofLarge
 	}
-	for {
-		now := g.held.Load()
-		if now+n > limit {
-			return false
-		}
-		if g.held.CompareAndSwap(now, now+n) {
-			return true
-		}
+	g := a.gate
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	mine, free := g.by[a.sender]+n, g.budget-g.held-n
+	if mine > times*free {
+		return false
+	}
+	g.held, g.by[a.sender] = g.held+n, mine
+	return true
+}
+
+// give returns n bytes to the budget.
+func (a account) give(n int64) {
+	g := a.gate
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.held -= n
+	if g.by[a.sender] -= n; g.by[a.sender] <= 0 {
+		delete(g.by, a.sender)
 	}
 }
 
@@ -244,7 +286,7 @@ func (b *body) awaitLine() {
 // release returns what the body holds to the budget.
 func (b *body) release() {
 	if b.held > 0 {
-		b.gate.held.Add(-b.held)
+		b.from.give(b.held)
 		b.held = 0
 	}
 }

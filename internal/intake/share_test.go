@@ -3,6 +3,7 @@ package intake
 import (
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"testing"
 
 	"github.com/tapedeck/tapedeck"
@@ -25,7 +26,7 @@ func TestShare(t *testing.T) {
 	if err := s.Take(100 << 10); tapedeck.KindOf(err) != tapedeck.Unavailable || g.Held() != 700<<10 {
 		t.Errorf("above three quarters: %v, and %d bytes count", err, g.Held())
 	}
-	other := &Share{gate: g}
+	other := &Share{from: account{g, "bob"}}
 	if err := other.Take(small); err != nil {
 		t.Errorf("a small message of another connection: %v", err)
 	}
@@ -39,5 +40,45 @@ func TestShare(t *testing.T) {
 	open.ServeHTTP(httptest.NewRecorder(), r)
 	if err := s.Take(1 << 40); err != nil {
 		t.Errorf("a request that is not upgraded: %v", err)
+	}
+}
+
+// TestSenders: a sender who holds all that it can get leaves space for the bodies of others,
+// large and small.
+func TestSenders(t *testing.T) {
+	for _, size := range []int64{1 << 20, small} {
+		g := New(0)
+		take := func(sender string, n int64) bool {
+			s := &Share{from: account{g, sender}}
+			return s.Take(n) == nil
+		}
+		for take("eve", size) {
+		}
+		if held := g.Held(); held < DefaultBudget/4*3-size || held > DefaultBudget/16*15 {
+			t.Errorf("in bodies of %d bytes, one sender holds %d bytes of %d", size, held, DefaultBudget)
+		}
+		for _, other := range []string{"ada", "bob"} {
+			if !take(other, 2<<20) || !take(other, small) {
+				t.Errorf("after eve's bodies of %d bytes there is no space for %s", size, other)
+			}
+		}
+	}
+}
+
+// TestAccountsAreForgotten: a sender who holds nothing takes no memory.
+func TestAccountsAreForgotten(t *testing.T) {
+	g := New(0)
+	var all []*Share
+	for _, sender := range []string{"ada", "bob", "ada"} {
+		s := &Share{from: account{g, sender}}
+		if err := s.Take(10); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, s)
+	}
+	for left, s := range slices.Backward(all) {
+		if s.Give(10); len(g.by) != min(left, 2) {
+			t.Errorf("%d hold something, and the gate has %v", left, g.by)
+		}
 	}
 }
