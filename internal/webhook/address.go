@@ -81,6 +81,8 @@ func (c *Client) checkHost(u *url.URL) error {
 		address, isName = netip.AddrFrom4([4]byte{127, 0, 0, 1}), false
 	}
 	switch {
+	case isName && endsInNumber(host):
+		return rejected("the host of the webhook is neither a name nor an address").WithHint("write an address as 192.0.2.1, with four decimal numbers")
 	case !isName && isAllowed(address, c.allow):
 		return nil
 	case !isName && !isPublic(address):
@@ -91,6 +93,14 @@ func (c *Client) checkHost(u *url.URL) error {
 			WithHint("use https; http is only for addresses that --webhook-allow names")
 	}
 	return nil
+}
+
+// endsInNumber reports whether the last label of a host is a number. Such a host is no name:
+// many resolvers take 127.1, 0x7f000001 and 2130706433 for 127.0.0.1.
+func endsInNumber(host string) bool {
+	label := host[strings.LastIndexByte(host, '.')+1:]
+	digits, isHex := strings.CutPrefix(label, "0x")
+	return strings.Trim(label, "0123456789") == "" || isHex && strings.Trim(digits, "0123456789abcdef") == ""
 }
 
 // IsHost reports whether a host can be in a URL.

@@ -64,13 +64,14 @@ func TestURLs(t *testing.T) {
 			t.Errorf("%s: %v, %v", url, strict.Check(url), loose.Check(url))
 		}
 	}
-	for _, u := range []string{"https://hook.example", "https://hook.example:8443/a?b=c", "https://1.1.1.1/x", "https://[2606:4700::1111]/x", "HTTPS://Hook.Example/"} {
+	for _, u := range []string{"https://hook.example", "https://hook.example:8443/a?b=c", "https://1.1.1.1/x", "https://[2606:4700::1111]/x", "https://1password.example", "https://hook.x0x7f", "HTTPS://Hook.Example/"} {
 		both(u)
 	}
 	for _, u := range []string{
 		"", "hook.example", "ftp://hook.example", "file:///etc/passwd", "gopher://hook.example", "https://", "https:///x", "https://user:pw@hook.example", "https://hook.example/#x",
 		"https://10.0.0.1/x", "http://10.0.0.1/x", "https://169.254.169.254/latest", "https://192.168.0.1", "https://[::1]", "https://[fe80::1%25eth0]/", "https://[::ffff:10.0.0.1]/",
 		"http://1.1.1.1/x", "https://0.0.0.0", "https://hook.example:0", "https://hook.example:99999", "https://hook.example:x", "https://ho ok", "https://ho\x00ok",
+		"https://127.1", "https://2130706433", "https://0x7f000001/x", "https://0X7F.1", "https://0177.0.0.1", "https://hook.1.", "https://0x",
 		"https://hook.example/\n", "https://höök.example", "https://" + strings.Repeat("a", 300), "https://hook.example/" + strings.Repeat("a", MaxURL),
 	} {
 		neither(u)
