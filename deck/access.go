@@ -1,7 +1,6 @@
 package deck
 
 import (
-	"cmp"
 	"context"
 	"net/http"
 
@@ -13,7 +12,6 @@ import (
 	"github.com/tapedeck/tapedeck/access/oidc"
 	"github.com/tapedeck/tapedeck/access/quota"
 	"github.com/tapedeck/tapedeck/api"
-	"github.com/tapedeck/tapedeck/internal/intake"
 	"github.com/tapedeck/tapedeck/internal/problem"
 	"github.com/tapedeck/tapedeck/protocol/durable/subscription"
 	"github.com/tapedeck/tapedeck/protocol/rest"
@@ -188,17 +186,4 @@ func (d *Deck) asSystem(run func(context.Context)) func(context.Context) {
 		return run
 	}
 	return func(ctx context.Context) { run(access.With(ctx, access.System)) }
-}
-
-// newBodies returns the budget of memory for the bodies of requests. What a user sends counts
-// for the user, from wherever it comes.
-func newBodies(budget int64) *intake.Gate {
-	g := intake.New(budget)
-	g.Sender = func(r *http.Request) string {
-		if i := access.From(r.Context()); i != nil {
-			return cmp.Or(i.Payer, i.Subject)
-		}
-		return " " + intake.Address(r) // no subject begins with a space
-	}
-	return g
 }

@@ -175,6 +175,7 @@ func (d *Deck) newHandler() http.Handler {
 		out.Trace = d.tracer.Request
 	}
 	d.control(&out)
+	d.describe(&out)
 	d.mounted = append(d.mounted, out.REST, out.Durable, out.AGUI, out.AISDK, out.MCP, out.A2A)
 	if d.dispatcher != nil {
 		d.mounted = append(d.mounted, d.dispatcher)

@@ -107,6 +107,11 @@ type Options struct {
 	// NoMetrics measures nothing: the handler has neither /metrics nor /api/v1/stats.
 	NoMetrics bool
 
+	// LogRequests logs a line for each request: its id, its sender, its session, the status of the
+	// answer and the time. A Logger for debug messages gets these lines in any case. A request that
+	// is refused for its token is always logged.
+	LogRequests bool
+
 	// NoAudit leaves out the audit log, which is in the folder given to [Open] otherwise, see
 	// docs/security.md.
 	NoAudit bool

@@ -10,6 +10,9 @@ import (
 
 // newHub returns the hub over a store, and begins to trace if the options say so.
 func (d *Deck) newHub(s tapedeck.Store) *hub.Hub {
+	if d.options.logsRequests() {
+		s = noting{s}
+	}
 	if d.options.Traces == nil {
 		return hub.New(s)
 	}

@@ -24,6 +24,7 @@ func (f *front) identified(w http.ResponseWriter, r *http.Request) *http.Request
 		return in
 	}
 	if tapedeck.KindOf(err) == tapedeck.Unauthorized {
+		giveID(w, r)
 		w.Header().Set("WWW-Authenticate", `Bearer realm="tapedeck"`)
 	}
 	f.fail(w, r, err)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tapedeck/tapedeck/internal/intake"
 	"github.com/tapedeck/tapedeck/internal/problem"
 )
 
@@ -109,6 +110,9 @@ func (m *measured) end() {
 	if m.traced != nil {
 		m.traced(m.status)
 	}
+	if m.status == http.StatusUnauthorized {
+		m.front.refusals.log(m.request)
+	}
 	if f := m.front; f.Refused != nil && (m.status == http.StatusUnauthorized || m.status == http.StatusForbidden) {
 		f.Refused(m.request, m.status)
 	}
@@ -126,7 +130,19 @@ func (m *measured) log(took time.Duration) {
 	if id := first(r.Header[requestID]); id != "" {
 		attrs = append(attrs, slog.String("id", id))
 	}
-	m.front.Logger.LogAttrs(r.Context(), slog.LevelDebug, "a request was answered", attrs...)
+	if m.front.About != nil {
+		sender, session := m.front.About(r)
+		for _, a := range [...]slog.Attr{slog.String("sender", sender), slog.String("session", session)} {
+			if a.Value.String() != "" {
+				attrs = append(attrs, a)
+			}
+		}
+	}
+	level := slog.LevelDebug
+	if m.front.LogRequests {
+		level = slog.LevelInfo
+	}
+	m.front.Logger.LogAttrs(r.Context(), level, "a request was answered", append(attrs, slog.String("from", intake.Address(r)))...)
 }
 
 // requestID is the header with the id that a client or a proxy gives a request.
@@ -136,17 +152,27 @@ const requestID = "X-Request-Id"
 const maxRequestID = 128
 
 // keepID answers with the id of a request, and removes one that does not belong into a
-// log.
-func keepID(w http.ResponseWriter, r *http.Request) {
+// log. What is logged has an id: a log-in, and each request if all are logged.
+func (f *front) keepID(w http.ResponseWriter, r *http.Request) {
 	values, ok := r.Header[requestID]
-	if !ok {
+	switch {
+	case ok && len(values) == 1 && isRequestID(values[0]):
+		w.Header()[requestID] = values
 		return
-	}
-	if len(values) != 1 || !isRequestID(values[0]) {
+	case ok:
 		delete(r.Header, requestID)
-		return
 	}
-	w.Header()[requestID] = values
+	if f.logs || r.URL.Path == "/login" {
+		giveID(w, r)
+	}
+}
+
+// giveID gives a request an id, unless it has one.
+func giveID(w http.ResponseWriter, r *http.Request) {
+	if r.Header[requestID] == nil {
+		id := []string{problem.ID(r)}
+		r.Header[requestID], w.Header()[requestID] = id, id
+	}
 }
 
 func isRequestID(s string) bool {

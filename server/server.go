@@ -63,6 +63,14 @@ type Options struct {
 	// fit gets 503. Nil for a gate with 128 MiB.
 	Bodies *intake.Gate
 
+	// LogRequests logs a line for each request. A Logger for debug messages gets these lines in
+	// any case.
+	LogRequests bool
+
+	// About returns who has sent a request, and the session that it used, for that line; ""
+	// for what is not known. Nil: neither is known.
+	About func(r *http.Request) (sender, session string)
+
 	Meter Meter // measures the requests; nil for none
 
 	// Trace begins to trace a request of a protocol. It returns the request with the trace
@@ -127,7 +135,8 @@ func New(o Options) http.Handler {
 	if o.Bodies == nil {
 		o.Bodies = intake.New(0)
 	}
-	return &front{&o, mux, o.Logger.Enabled(context.Background(), slog.LevelDebug)}
+	logs := o.LogRequests || o.Logger.Enabled(context.Background(), slog.LevelDebug)
+	return &front{&o, mux, logs, newRefusals(o.Logger)}
 }
 
 // A front is the way of a request into the server. It is one function, not a chain of
@@ -136,16 +145,18 @@ type front struct {
 	*Options
 	mux  *http.ServeMux
 	logs bool // each request is logged
+
+	refusals *refusals
 }
 
 // ServeHTTP implements [http.Handler].
 func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var m *measured
-	keepID(w, r)
+	f.keepID(w, r)
 	if f.Mark != nil {
 		r = f.Mark(r)
 	}
-	if f.Meter != nil || f.logs || f.Trace != nil || f.Refused != nil {
+	if f.Meter != nil || f.logs || f.Trace != nil || f.Refused != nil || f.Authenticate != nil {
 		m = f.measure(w, r)
 		w = m
 		if f.Trace != nil {

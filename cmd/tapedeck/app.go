@@ -55,6 +55,7 @@ type appOptions struct {
 	retains      bool   // delete what the configuration says
 	auditActor   string // see deck.Options
 	noMetrics    bool   // likewise
+	logRequests  bool   // likewise
 	traces       bool   // send spans to the collector that the environment names
 }
 
@@ -178,7 +179,7 @@ func (o *appOptions) deckOptions(agents []deck.Agent, f *folders) deck.Options {
 		LongPoll: o.longPoll, Lease: o.lease, RunTimeout: o.runTimeout, IdleTimeout: o.idleTimeout, KillAfter: o.killAfter,
 		NoSubscriptions: !o.subscribers, PublicURL: o.publicURL, AllowWebhooks: o.webhookAllow, RotateWebhookKey: o.rotateKey,
 		A2ATasks: o.a2aTasks, AllowOrigins: o.allowOrigins, AnyHost: o.anyHost, AllowHosts: o.allowHosts, Access: o.access,
-		LeaveRuns: o.reads, MCPWrite: o.mcpWrite, MCPOwnSession: o.mcpOwn, Version: version(), Logger: o.logger, NoMetrics: o.noMetrics, AuditActor: o.auditActor,
+		LeaveRuns: o.reads, MCPWrite: o.mcpWrite, MCPOwnSession: o.mcpOwn, Version: version(), Logger: o.logger, LogRequests: o.logRequests, NoMetrics: o.noMetrics, AuditActor: o.auditActor,
 	}
 }
 

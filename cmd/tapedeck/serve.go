@@ -46,6 +46,7 @@ type serveFlags struct {
 	mcpWrite     bool
 	mcpOwn       bool
 	verbose      bool
+	logRequests  bool
 	logFormat    string
 	metrics      string
 	noMetrics    bool
@@ -104,6 +105,7 @@ with HTTPS, and to those that --webhook-allow names.`,
 	fl.BoolVar(&f.mcpOwn, "mcp-own-session", false, "allow this also to an agent of kind llm in the session in which it runs itself; needs --mcp-write")
 	fl.BoolVar(&f.noMetrics, "no-metrics", false, "measure nothing: there are neither /metrics nor /debug/pprof nor stats")
 	f.postgres.declare(fl)
+	fl.BoolVar(&f.logRequests, "log-requests", false, "log each request: its id, its sender, its session, its status and its time")
 	fl.BoolVar(&f.verbose, "verbose", false, "log debug messages, and each request")
 	fl.StringVar(&f.logFormat, "log-format", "text", "how to write the log: text or json")
 	fl.StringVar(&f.metrics, "metrics", "", "address of a second listener that has only /metrics, and needs no token (default: /metrics of --listen alone, for admins)")
@@ -219,7 +221,7 @@ func (f *serveFlags) appOptions(ctx context.Context, e *env) (appOptions, error)
 		runTimeout: f.runTimeout, idleTimeout: timeLimit(f.idleTimeout), killAfter: f.killAfter, config: c, demo: f.demo,
 		subscribers: true, retains: true, publicURL: f.publicURL, webhookAllow: f.webhookAllow, rotateKey: f.rotateKey,
 		a2aTasks: a2a.Policy(f.a2aTasks), allowOrigins: f.allowOrigins, anyHost: !loopback && len(f.allowHosts) == 0, allowHosts: f.allowHosts, access: who,
-		mcpWrite: f.mcpWrite, mcpOwn: f.mcpOwn, logger: logger, traces: true, noMetrics: f.noMetrics,
+		mcpWrite: f.mcpWrite, mcpOwn: f.mcpOwn, logger: logger, logRequests: f.logRequests, traces: true, noMetrics: f.noMetrics,
 	}, nil
 }
 

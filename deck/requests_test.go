@@ -1,0 +1,86 @@
+package deck_test
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/tapedeck/tapedeck/deck"
+)
+
+// A logged is a log that is read while it is written.
+type logged struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logged) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+// take returns the lines that have a text since the last call.
+func (l *logged) take(text string) (lines []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for line := range strings.Lines(l.text.String()) {
+		if strings.Contains(line, text) {
+			lines = append(lines, line)
+		}
+	}
+	l.text.Reset()
+	return lines
+}
+
+// TestRequestsAreLogged: the log says of each request who has sent it, and which session it
+// uses, in every protocol, also where the path does not have it.
+func TestRequestsAreLogged(t *testing.T) {
+	var log logged
+	g := openGuarded(t, deck.Options{MCPWrite: true, AllowWebhooks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, LogRequests: true, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	for route, r := range table {
+		id := g.prepare(route)
+		log.take("")
+		a := g.ask(route, r, "owner", id)
+		lines := log.take("a request was answered")
+		if len(lines) != 1 {
+			t.Errorf("%s: %d lines: %q", route, len(lines), lines)
+			continue
+		}
+		for _, want := range []string{" id=req_", fmt.Sprintf(" status=%d ", a.code)} {
+			if !strings.Contains(lines[0], want) {
+				t.Errorf("%s: the line lacks %q: %s", route, want, lines[0])
+			}
+		}
+		names := strings.Contains(route, "{id}") || strings.Contains(route, "{thread}") || strings.Contains(route, "{chat}") || strings.Contains(r.body, "$S")
+		if names && a.code < 300 && !strings.Contains(lines[0], "session="+id) {
+			t.Errorf("%s: the line does not name the session: %s", route, lines[0])
+		}
+	}
+	log.take("")
+	for range 100 {
+		if code, _ := g.send("GET", "/api/v1/sessions", "td_guessed", ""); code != http.StatusUnauthorized {
+			t.Fatal(code)
+		}
+	}
+	if lines := log.take("a request was refused: it has no valid token"); len(lines) < 20 || len(lines) > 25 || !strings.Contains(lines[0], " id=req_") {
+		t.Errorf("%d lines for 100 refused tokens: %q", len(lines), lines[:1])
+	}
+}
+
+// TestRefusedTokensAreLogged: without a log of requests, those with a wrong token are in it.
+func TestRefusedTokensAreLogged(t *testing.T) {
+	var log logged
+	g := openGuarded(t, deck.Options{NoMetrics: true, NoAudit: true, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	g.send("GET", "/api/v1/sessions", "owner", "")
+	g.send("GET", "/api/v1/sessions?token=td_secret", "td_guessed", "")
+	lines := log.take("level=WARN")
+	if len(lines) != 1 || !strings.Contains(lines[0], "path=/api/v1/sessions") || strings.Contains(lines[0], "td_") {
+		t.Errorf("%q", lines)
+	}
+}
