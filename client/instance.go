@@ -60,7 +60,11 @@ func greet(ctx context.Context, conn net.Conn, addr, instance string) error {
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
 	got, err := instanceAt(conn, addr)
+	var refused *tapedeck.Error
 	switch {
+	case errors.As(err, &refused):
+		return &missedError{tapedeck.Errorf(tapedeck.Unavailable, "the server at %s takes no connection: %s", addr, refused.Message).
+			WithHint("%s", refused.Hint).Because(errBusy)}
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return silent(addr, err)
 	case err != nil || got != instance:
@@ -80,6 +84,9 @@ func instanceAt(conn net.Conn, addr string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if resp.StatusCode == http.StatusServiceUnavailable {
+		return "", readError(resp)
+	}
 	defer resp.Body.Close()
 	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
 		return "", err
@@ -89,6 +96,12 @@ func instanceAt(conn net.Conn, addr string) (string, error) {
 	}
 	return resp.Header.Get(InstanceHeader), nil
 }
+
+// errBusy is the reason of an error that [Busy] reports.
+var errBusy = errors.New("the server takes no connection")
+
+// Busy reports whether err says that a server answers, and takes no connection now.
+func Busy(err error) bool { return errors.Is(err, errBusy) }
 
 func silent(at string, cause error) error {
 	return &missedError{tapedeck.Errorf(tapedeck.Unavailable, "the process at %s does not answer", at).

@@ -2,14 +2,17 @@ package client_test
 
 import (
 	"context"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync/atomic"
 	"testing"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/client"
+	"github.com/tapedeck/tapedeck/internal/problem"
 )
 
 // instance serves at addr as the process of that name, and counts what else it
@@ -77,5 +80,25 @@ func TestPingOfAnotherProgram(t *testing.T) {
 	}
 	if _, err := c.Session(t.Context(), "a"); err == nil {
 		t.Error("an empty answer was taken for a session")
+	}
+}
+
+// TestBusy: a server that takes no connection is not taken for another one, or for one that
+// does not answer, and nothing is sent to it.
+func TestBusy(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/healthz" {
+			t.Errorf("it was asked for %s", r.URL.Path)
+		}
+		problem.Write(w, r, tapedeck.Errorf(tapedeck.Unavailable, "it has too many").WithHint("later"), slog.Default())
+	}))
+	defer s.Close()
+	c, err := client.NewFor(s.URL, "srv_1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err = c.Delete(t.Context(), "a"); !client.Busy(err) || client.Silent(err) || !strings.Contains(err.Error(), "it has too many") {
+		t.Errorf("%v", err)
 	}
 }

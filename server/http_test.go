@@ -139,6 +139,23 @@ func TestConnectionLimit(t *testing.T) {
 			t.Errorf("above the limit: %d", code)
 		}
 	}
+	for range 200 { // those that ask for nothing keep nobody from an answer
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+	}
+	for range 100 { // an answer that comes before the request is no answer for the client of Go
+		c := &http.Client{Transport: &http.Transport{}}
+		resp, err := c.Get("http://" + l.Addr().String() + "/healthz")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resp.Body.Close(); resp.StatusCode != http.StatusServiceUnavailable {
+			t.Errorf("above the limit: %d", resp.StatusCode)
+		}
+	}
 	first.Close()
 	for code = 0; code != 200; { // the server needs some time to see the end
 		var c net.Conn

@@ -231,6 +231,8 @@ func (e *env) connectHolder(ctx context.Context, held error) (*connection, error
 		return &connection{Client: c, locate: e.locate}, nil
 	case client.Silent(err):
 		return nil, unserved(held, err)
+	case client.Busy(err):
+		return nil, err
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io"
 	"net"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -32,7 +34,7 @@ var refusal = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/jso
 const (
 	warnEvery  = time.Minute
 	refuseTime = time.Second // how long a refused client has to read the answer
-	refuseMost = 64          // how many refused clients are answered at once; others are only closed
+	refuseMost = 64          // how many refused clients are answered at once; the oldest are closed for others
 )
 
 type listener struct {
@@ -41,8 +43,10 @@ type listener struct {
 
 	writeTimeout, stallAfter time.Duration // the constants of the package, except in tests
 
-	open     atomic.Int64
-	refusing atomic.Int64
+	open atomic.Int64
+
+	mu       sync.Mutex
+	refusing []*net.TCPConn // the oldest first
 
 	missed int64     // refusals since the last warning; only for the goroutine that accepts
 	warned time.Time // the last warning; likewise
@@ -80,20 +84,33 @@ func (l *listener) warn(err error) {
 	}
 }
 
-// refuse answers a connection and closes it. It reads what the client has sent: to close
-// a connection with unread bytes would discard the answer.
+// refuse answers a connection and closes it. It waits for the request: many clients take an
+// answer that comes before it for a broken connection. And it reads what the client has sent:
+// to close a connection with unread bytes would discard the answer.
 func (l *listener) refuse(c *net.TCPConn) {
-	if l.refusing.Add(1) > refuseMost {
-		l.refusing.Add(-1)
-		_ = c.Close()
-		return
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.refusing) >= refuseMost { // those that send nothing must not keep others from their answer
+		_ = l.refusing[0].Close()
+		l.refusing = l.refusing[1:]
 	}
+	l.refusing = append(l.refusing, c)
 	go func() {
-		defer l.refusing.Add(-1)
-		defer func() { _ = c.Close() }()
+		defer l.refused(c)
 		_ = c.SetDeadline(time.Now().Add(refuseTime))
+		if _, err := io.ReadFull(c, make([]byte, 1)); err != nil {
+			return // it asks for nothing
+		}
 		if _, err := io.WriteString(c, refusal); err == nil && c.CloseWrite() == nil {
 			_, _ = io.Copy(io.Discard, io.LimitReader(c, 1<<20)) // it is closed in any case
 		}
 	}()
+}
+
+// refused closes a connection that was refused.
+func (l *listener) refused(c *net.TCPConn) {
+	_ = c.Close()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.refusing = slices.DeleteFunc(l.refusing, func(other *net.TCPConn) bool { return other == c })
 }
