@@ -131,13 +131,15 @@ func (s *locked) Close() error {
 	return s.Store.Close()
 }
 
-// readyIf returns what reports whether a store can be read and written.
+// readyIf returns what reports whether a store can be written and read. The first question is
+// the one that gets an answer soon, also from a database that says nothing.
 func readyIf(s tapedeck.Store, writable func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
-		if _, err := s.List(ctx, tapedeck.Filter{Limit: 1}); err != nil {
+		if err := writable(ctx); err != nil {
 			return err
 		}
-		return writable(ctx)
+		_, err := s.List(ctx, tapedeck.Filter{Limit: 1})
+		return err
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -144,6 +145,40 @@ func TestUncertain(t *testing.T) {
 	}
 }
 
+// TestSilentDatabase: a database that is stopped keeps its connections open and says nothing.
+// The store says soon that it cannot write, and an append does not wait for each of its
+// statements. Afterwards it works again by itself.
+func TestSilentDatabase(t *testing.T) {
+	p := newProxy(t, pgtest.Shared(t).Folder())
+	s := open(t, postgres.Options{URL: with(place(t), "host", p.folder), StatementTimeout: 3 * time.Second})
+	create(t, s, "a")
+	add(t, s, "a", "one")
+	if err := s.Writable(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	resume := p.silence()
+	defer resume()
+	if err := s.Writable(t.Context()); tapedeck.KindOf(err) != tapedeck.Unavailable || !strings.Contains(err.Error(), "PostgreSQL does not answer") {
+		t.Errorf("the store says that it can write: %v", err)
+	}
+	began := time.Now()
+	_, err := s.Append(t.Context(), tapedeck.Append{Session: "a", Events: say("lost")})
+	isError(t, err, tapedeck.Unavailable, "PostgreSQL")
+	if took := time.Since(began); took > 15*time.Second {
+		t.Errorf("the append has waited %s for statements of 3 s", took)
+	}
+	resume()
+	for s.Writable(t.Context()) != nil {
+		if t.Context().Err() != nil {
+			t.Fatal("it does not come back")
+		}
+	}
+	add(t, s, "a", "two")
+	if got := texts(t, s, "a"); got[0] != "one" || got[len(got)-1] != "two" || len(got) > 3 { // what was said to be uncertain may be there
+		t.Errorf("got %v", got)
+	}
+}
+
 // A cut says what a proxy does to the next commit.
 type cut int
 
@@ -162,6 +197,7 @@ type proxy struct {
 	next    cut
 	done    bool
 	refused bool
+	silent  chan struct{} // closed when it passes on again what comes; nil while it does
 }
 
 func newProxy(t testing.TB, server string) *proxy {
@@ -206,6 +242,29 @@ func (p *proxy) refuse(yes bool) {
 	p.refused = yes
 }
 
+// silence keeps all connections open, and passes nothing on until resume is called.
+func (p *proxy) silence() (resume func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.silent = make(chan struct{})
+	return sync.OnceFunc(func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		close(p.silent)
+		p.silent = nil
+	})
+}
+
+// awaitSound waits while the proxy is silent.
+func (p *proxy) awaitSound() {
+	p.mu.Lock()
+	silent := p.silent
+	p.mu.Unlock()
+	if silent != nil {
+		<-silent
+	}
+}
+
 func (p *proxy) refuses() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -235,6 +294,7 @@ func (p *proxy) serve(client net.Conn) {
 	defer server.Close()
 	first := make([]byte, 4096)
 	n, err := client.Read(first)
+	p.awaitSound()
 	if err != nil {
 		return
 	}
@@ -247,6 +307,7 @@ func (p *proxy) serve(client net.Conn) {
 		buf := make([]byte, 64<<10)
 		for {
 			n, err := from.Read(buf)
+			p.awaitSound()
 			if n > 0 && writer && p.take(at) {
 				break
 			}

@@ -112,7 +112,7 @@ func (s *Store) Owns(ctx context.Context) bool {
 	return true
 }
 
-// askTimeout limits how long a request waits for the answer of Owns.
+// askTimeout is how long PostgreSQL may take for an answer that costs it nothing.
 const askTimeout = 2 * time.Second
 
 // IsFinal reports whether an error of [Open] stays until a person changes something, such as

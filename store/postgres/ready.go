@@ -6,12 +6,16 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// Writable returns nil if the store can write, otherwise the reason. The first call
-// writes something, because the disk of PostgreSQL can be full. So does each call
-// after a failed commit. Other calls cost nothing.
+// Writable returns nil if the store can write, otherwise the reason. Each call asks
+// PostgreSQL for an answer, because one that is stopped closes no connection. The first call
+// writes something, because the disk of PostgreSQL can be full. So does each call after a
+// failed commit.
 func (s *Store) Writable(ctx context.Context) error {
 	if s.closed.Load() || s.lost.Load() != nil {
 		return s.errClosed()
+	}
+	if err := s.ask(ctx); err != nil {
+		return err
 	}
 	if s.tried.Load() && !s.writer.failing.Load() {
 		return nil
@@ -20,6 +24,16 @@ func (s *Store) Writable(ctx context.Context) error {
 		return err
 	}
 	s.tried.Store(true)
+	return nil
+}
+
+// ask asks for any answer of PostgreSQL.
+func (s *Store) ask(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	if err := s.readers.Ping(ctx); err != nil {
+		return tapedeck.Errorf(tapedeck.Unavailable, "PostgreSQL does not answer").WithHint("look whether it runs; the server connects again by itself").Because(err)
+	}
 	return nil
 }
 

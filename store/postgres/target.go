@@ -123,6 +123,36 @@ func (t *target) readers(ctx context.Context) (*pgxpool.Pool, error) {
 	return pgxpool.NewWithConfig(ctx, c)
 }
 
+// watch looks, from the time on that one statement may take, whether the database answers at
+// all, and calls cancel if it does not: one that is stopped keeps its connections open. Call
+// stop at the end.
+func (t *target) watch(cancel func()) (stop func()) {
+	ctx, end := context.WithCancel(context.Background())
+	wait := time.AfterFunc(t.timeout, func() {
+		for t.answers(ctx) {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(askTimeout):
+			}
+		}
+		cancel()
+	})
+	return func() { wait.Stop(); end() }
+}
+
+// answers reports whether the database answers a new connection soon, also with an error.
+func (t *target) answers(ctx context.Context) bool {
+	soon, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	c, err := t.connect(soon, "watch")
+	if err != nil {
+		return code(err) != "" || ctx.Err() != nil
+	}
+	_ = c.Close(soon)
+	return true
+}
+
 // where names the database for people, without the password.
 func (t *target) where() string {
 	c := t.pool.ConnConfig

@@ -253,6 +253,7 @@ func (w *writer) sendBatch(b *pgx.Batch) error {
 	// The database limits each statement; this is for a connection that is cut.
 	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(b.Len())*w.store.options.StatementTimeout+connectTimeout)
 	defer cancel()
+	defer w.store.target.watch(cancel)()
 	if err := w.conn.SendBatch(ctx, b).Close(); err != nil {
 		return &dbError{err}
 	}

@@ -150,10 +150,13 @@ func (s *Store) Close() error {
 func (s *Store) Ready(ctx context.Context) error {
 	errs := each(s, func(i int) error {
 		sh := &s.shards[i]
-		if _, err := sh.Store.List(ctx, tapedeck.Filter{Limit: 1}); err != nil || sh.Writable == nil {
-			return err
+		if sh.Writable != nil { // first: it gets an answer soon, also from a database that says nothing
+			if err := sh.Writable(ctx); err != nil {
+				return err
+			}
 		}
-		return sh.Writable(ctx)
+		_, err := sh.Store.List(ctx, tapedeck.Filter{Limit: 1})
+		return err
 	})
 	if slices.Contains(errs, nil) {
 		return nil

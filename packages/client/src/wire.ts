@@ -970,14 +970,18 @@ export type NamedToken = {
   name: string;
   role: string;
   subject: string;
+  session_id: string;
+  issued_by: string;
   created_at: string;
   expires: string;
   before?: number;
   forks?: boolean;
+  invocation?: string;
 };
 
 export type NamedTokens = {
   tokens: NamedToken[];
+  more?: boolean;
 };
 
 export type NewContextEvent = {
