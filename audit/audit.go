@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/internal/secret"
 )
 
 // Folder is the name of the folder of the log in the data folder.
@@ -86,9 +87,6 @@ func strandOf(r *api.AuditRecord) *strand {
 // maxText is the length of the longest text in a record, in bytes.
 const maxText = 256
 
-// secretPrefixes begin tokens. A client may send one where an id belongs.
-var secretPrefixes = []string{"td_", "tds_", "eyJ"}
-
 // clean makes the texts of a record fit for the log: they are short and have no token.
 func clean(r *api.AuditRecord) {
 	for _, text := range []*string{&r.Action, &r.Actor, &r.Role, &r.Session, &r.TokenID, &r.Request, &r.Remote, &r.Reason} {
@@ -100,25 +98,8 @@ func clean(r *api.AuditRecord) {
 			}
 			s = s[:cut]
 		}
-		s = withoutTokens(s)
-		*text = s
+		*text = secret.Cut(s)
 	}
-}
-
-// withoutTokens cuts a text off where a token may begin.
-func withoutTokens(s string) string {
-	for i := range len(s) {
-		for _, p := range secretPrefixes {
-			if strings.HasPrefix(s[i:], p) && (i == 0 || !isWord(s[i-1])) {
-				return s[:i] + "(perhaps a token)"
-			}
-		}
-	}
-	return s
-}
-
-func isWord(c byte) bool {
-	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_'
 }
 
 // A Request is what a record says about the request that caused it.

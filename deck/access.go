@@ -40,12 +40,13 @@ type Access struct {
 	Quotas func(quota.Key) quota.Limits
 }
 
-// kept returns the identity of a token that a verifier keeps, nil if none does.
-func (a *Access) kept(token string) *access.Identity {
+// kept returns a context that is done when the token is no longer kept, nil if no verifier
+// keeps it.
+func (a *Access) kept(token string) context.Context {
 	for _, v := range a.Verifiers {
 		if k, ok := v.(gate.Keeper); ok {
-			if who := k.Kept(token); who != nil {
-				return who
+			if until := k.Kept(token); until != nil {
+				return until
 			}
 		}
 	}
@@ -71,7 +72,7 @@ func (d *Deck) openAccess(dir string) error {
 			return err
 		}
 	}
-	d.guard = guard.New(guard.Options{Store: d.recordedStore(), Verbs: d.verbs, Refused: d.refused(), Drives: d.engine.Drives, Views: d.views, Search: d.search, Workflows: d.workflows, Issuer: issuer, Quotas: d.options.Access.Quotas})
+	d.guard = guard.New(guard.Options{Store: d.recordedStore(), Verbs: d.verbs, Refused: d.refused(), Uses: d.uses(), Drives: d.engine.Drives, Views: d.views, Search: d.search, Workflows: d.workflows, Issuer: issuer, Quotas: d.options.Access.Quotas})
 	d.hub.Observe(d.guard.Observer())
 	if changes := d.options.Access.Changes; changes != nil && d.auditor != nil {
 		changes(d.auditor.tokenChanged)

@@ -64,6 +64,15 @@ func (s noting) Delete(ctx context.Context, session string) error {
 	return s.Store.Delete(ctx, session)
 }
 
+// uses returns what the guard calls for each session that is asked for: what a view has in
+// memory, no store sees.
+func (d *Deck) uses() func(ctx context.Context, session string) {
+	if !d.options.logsRequests() {
+		return nil
+	}
+	return noteSession
+}
+
 // describe makes a server log requests, with who sent each and its session.
 func (d *Deck) describe(o *server.Options) {
 	o.LogRequests = d.options.LogRequests

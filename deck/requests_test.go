@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/tapedeck/tapedeck/deck"
 )
@@ -73,14 +76,59 @@ func TestRequestsAreLogged(t *testing.T) {
 	}
 }
 
-// TestRefusedTokensAreLogged: without a log of requests, those with a wrong token are in it.
+// TestRefusedTokensAreLogged: without a log of requests, those with a wrong token are in it: the
+// first ones each, and all of them as a number, also if no other one follows.
 func TestRefusedTokensAreLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log logged
+		g := openGuarded(t, deck.Options{NoMetrics: true, NoAudit: true, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		g.send("GET", "/api/v1/sessions", "owner", "")
+		g.send("GET", "/api/v1/sessions?token=td_secret", "td_guessed", "")
+		lines := log.take("level=WARN")
+		if len(lines) != 1 || !strings.Contains(lines[0], "path=/api/v1/sessions ") {
+			t.Errorf("%q", lines)
+		}
+		for range 99 {
+			g.send("GET", "/api/v1/sessions", "td_guessed", "")
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if lines := log.take("level=WARN"); len(lines) != 20 || !strings.Contains(lines[19], "requests=80") {
+			t.Errorf("%d lines: %q", len(lines), lines)
+		}
+	})
+}
+
+// TestNoTokenIsLogged: wherever a client sends a token, the log does not have it, nor what a
+// terminal would obey.
+func TestNoTokenIsLogged(t *testing.T) {
+	const token = "td_Abcdefghijklmnopqrstuvwxyz0123456789-_ABCDE"
 	var log logged
-	g := openGuarded(t, deck.Options{NoMetrics: true, NoAudit: true, Logger: slog.New(slog.NewTextHandler(&log, nil))})
-	g.send("GET", "/api/v1/sessions", "owner", "")
-	g.send("GET", "/api/v1/sessions?token=td_secret", "td_guessed", "")
-	lines := log.take("level=WARN")
-	if len(lines) != 1 || !strings.Contains(lines[0], "path=/api/v1/sessions") || strings.Contains(lines[0], "td_") {
-		t.Errorf("%q", lines)
+	g := openGuarded(t, deck.Options{LogRequests: true, Logger: slog.New(slog.NewJSONHandler(&log, nil))})
+	for _, path := range []string{
+		"/" + token, "/api/v1/sessions/" + token, "/api/v1/sessions/" + token + "/events", "/v1/stream/" + token, "/aisdk/bot/" + token + "/stream",
+		"/api/v1/sessions/%74d_" + token[3:], "/api/v1/sessions?token=" + token, "/api/v1/sessions/s/tokens/tds_" + token[3:], "/a%C2%9B31m%E2%80%AEx",
+	} {
+		for _, as := range []string{"owner", token} {
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
+			r.Host = "127.0.0.1"
+			r.Header.Set("Authorization", "Bearer "+as)
+			r.Header.Set("X-Request-Id", token)
+			r.Header.Set("User-Agent", token)
+			w := httptest.NewRecorder()
+			g.Handler().ServeHTTP(w, r)
+			if id := w.Header().Get("X-Request-Id"); !strings.HasPrefix(id, "req_") {
+				t.Errorf("%s: the id of the request is %q", path, id)
+			}
+		}
+	}
+	lines := log.take("a request")
+	for _, line := range lines {
+		if strings.Contains(line, token[3:]) || strings.ContainsFunc(line, func(r rune) bool { return r > 0x7e || r < ' ' && r != '\n' }) {
+			t.Errorf("the log has %s", line)
+		}
+	}
+	if len(lines) < 18 {
+		t.Errorf("%d lines", len(lines))
 	}
 }

@@ -146,9 +146,9 @@ func TestConnectionLimit(t *testing.T) {
 		}
 		defer c.Close()
 	}
-	for range 100 { // an answer that comes before the request is no answer for the client of Go
+	for n := range 100 { // an answer that comes before the request is no answer for the client of Go
 		c := &http.Client{Transport: &http.Transport{}}
-		resp, err := c.Get("http://" + l.Addr().String() + "/healthz")
+		resp, err := c.Post("http://"+l.Addr().String()+"/healthz", "text/plain", bytes.NewReader(make([]byte, n%4<<21)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,12 +4,14 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"runtime/debug"
 	"strings"
 	"time"
 
 	"github.com/tapedeck/tapedeck/internal/intake"
 	"github.com/tapedeck/tapedeck/internal/problem"
+	"github.com/tapedeck/tapedeck/internal/secret"
 )
 
 // A Meter measures requests. Its methods may be called by several goroutines.
@@ -124,7 +126,7 @@ func (m *measured) end() {
 func (m *measured) log(took time.Duration) {
 	r := m.request
 	attrs := []slog.Attr{
-		slog.String("method", r.Method), slog.String("path", r.URL.Path), // never the query: it may have a token
+		slog.String("method", secret.Cut(r.Method)), slog.String("path", loggedPath(r)),
 		slog.String("protocol", m.protocol), slog.Int("status", m.status), slog.Duration("took", took),
 	}
 	if id := first(r.Header[requestID]); id != "" {
@@ -132,7 +134,7 @@ func (m *measured) log(took time.Duration) {
 	}
 	if m.front.About != nil {
 		sender, session := m.front.About(r)
-		for _, a := range [...]slog.Attr{slog.String("sender", sender), slog.String("session", session)} {
+		for _, a := range [...]slog.Attr{slog.String("sender", sender), slog.String("session", secret.Cut(session))} {
 			if a.Value.String() != "" {
 				attrs = append(attrs, a)
 			}
@@ -143,6 +145,15 @@ func (m *measured) log(took time.Duration) {
 		level = slog.LevelInfo
 	}
 	m.front.Logger.LogAttrs(r.Context(), level, "a request was answered", append(attrs, slog.String("from", intake.Address(r)))...)
+}
+
+// loggedPath returns the path of a request for a log: never the query, which may have a
+// token, nothing that may be one, and only characters that no terminal obeys.
+func loggedPath(r *http.Request) string {
+	if p := secret.Cut(r.URL.Path); p != r.URL.Path {
+		return (&url.URL{Path: p}).EscapedPath()
+	}
+	return r.URL.EscapedPath()
 }
 
 // requestID is the header with the id that a client or a proxy gives a request.
@@ -182,7 +193,7 @@ func isRequestID(s string) bool {
 			return false
 		}
 	}
-	return s != "" && len(s) <= maxRequestID
+	return s != "" && len(s) <= maxRequestID && secret.Cut(s) == s
 }
 
 // recovered is deferred by ServeHTTP. It logs a panic of a handler, and closes the

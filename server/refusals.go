@@ -3,12 +3,13 @@ package server
 import (
 	"log/slog"
 	"net/http"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
 
 	"github.com/tapedeck/tapedeck/internal/intake"
+	"github.com/tapedeck/tapedeck/internal/secret"
 )
 
 // refusals logs requests that were refused for their token. Somebody who tries many tokens
@@ -16,7 +17,9 @@ import (
 type refusals struct {
 	logger *slog.Logger
 	limit  *rate.Limiter
-	missed atomic.Int64 // since the last line
+
+	mu     sync.Mutex
+	missed int64 // refusals that no line has told of; a timer runs while there are some
 }
 
 // A line for each refusal up to refusalBurst, then one every refusalEvery.
@@ -31,17 +34,31 @@ func newRefusals(l *slog.Logger) *refusals {
 
 func (l *refusals) log(r *http.Request) {
 	if !l.limit.Allow() {
-		l.missed.Add(1)
+		l.miss()
 		return
 	}
 	attrs := []slog.Attr{
-		slog.String("from", intake.Address(r)), slog.String("method", r.Method), slog.String("path", r.URL.Path), // never the query: it may have a token
+		slog.String("from", intake.Address(r)), slog.String("method", secret.Cut(r.Method)), slog.String("path", loggedPath(r)),
 	}
 	if id := first(r.Header[requestID]); id != "" {
 		attrs = append(attrs, slog.String("id", id))
 	}
-	if n := l.missed.Swap(0); n > 0 {
-		attrs = append(attrs, slog.Int64("others", n))
-	}
 	l.logger.LogAttrs(r.Context(), slog.LevelWarn, "a request was refused: it has no valid token", attrs...)
+}
+
+// miss counts a refusal without a line of its own. A line tells of all of them a moment later,
+// also if no other refusal follows.
+func (l *refusals) miss() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.missed++; l.missed > 1 {
+		return
+	}
+	time.AfterFunc(refusalEvery, func() {
+		l.mu.Lock()
+		n := l.missed
+		l.missed = 0
+		l.mu.Unlock()
+		l.logger.Warn("more requests were refused: they have no valid token", "requests", n)
+	})
 }

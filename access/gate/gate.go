@@ -25,9 +25,9 @@ type Verifier interface {
 // A Keeper is a [Verifier] that knows which of its tokens are still valid. What was made with
 // one of them, such as a share link, ends with it.
 type Keeper interface {
-	// Kept returns the identity of a token, by its name in the identity; nil if there is none
-	// any more. A token that has expired may be returned.
-	Kept(token string) *access.Identity
+	// Kept returns a context that is done when a token is no longer kept, by its name in the
+	// identity; nil if it is not kept now. One that has expired may still be kept.
+	Kept(token string) context.Context
 }
 
 // maxToken is the longest token, in bytes.

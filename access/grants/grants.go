@@ -65,10 +65,10 @@ func (g *Grant) identity() *access.Identity {
 
 // An Issuer signs and verifies tokens. Its methods may be called by several goroutines.
 type Issuer struct {
-	// Kept returns the identity of a token that asked for others, by its name in
-	// [access.Identity]; nil if that token is no longer valid. Then the others are not valid
+	// Kept returns a context that is done when a token that asked for others is no longer kept,
+	// by its name in [access.Identity]; nil if it is not kept now. Then the others are not valid
 	// either, and their streams end. Set it before the first token is used.
-	Kept func(token string) *access.Identity
+	Kept func(token string) context.Context
 
 	dir string // "" keeps everything in memory
 	key []byte
@@ -89,7 +89,7 @@ func (i *Issuer) Key(purpose string) []byte {
 // Open returns the issuer of a data folder; "" keeps its key in memory.
 func Open(dir string) (*Issuer, error) {
 	i := &Issuer{
-		Kept: func(string) *access.Identity { return nil },
+		Kept: func(string) context.Context { return nil },
 		dir:  dir, live: map[string]*live{}, named: map[int64][]Named{},
 		revoked: revoked{Tokens: map[string]int64{}, Sessions: map[int64]int64{}, By: map[string]int64{}},
 	}

@@ -24,8 +24,8 @@ func (i *Issuer) use(g *Grant) (*access.Identity, error) {
 	if l := i.live[g.ID]; l != nil && l.who.Revoked.Err() == nil {
 		return l.who, nil
 	}
-	until, ok := i.until(g)
-	if !ok {
+	until := i.until(g)
+	if until == nil {
 		return nil, tapedeck.Errorf(tapedeck.Unauthorized, "the token was made with one that was revoked since").WithHint("ask for a new one")
 	}
 	i.makeSpace()
@@ -35,20 +35,13 @@ func (i *Issuer) use(g *Grant) (*access.Identity, error) {
 	return l.who, nil
 }
 
-// until returns a context that is done when the token is revoked with which another one was
-// made. It reports false if that has happened.
-func (i *Issuer) until(g *Grant) (context.Context, bool) {
+// until returns a context that is done when the token is no longer kept with which another one
+// was made; nil if it is not kept now.
+func (i *Issuer) until(g *Grant) context.Context {
 	if g.With == "" {
-		return context.Background(), true
+		return context.Background()
 	}
-	with := i.Kept(g.With)
-	switch {
-	case with == nil:
-		return nil, false
-	case with.Revoked == nil:
-		return context.Background(), true
-	}
-	return with.Revoked, true
+	return i.Kept(g.With)
 }
 
 // makeSpace forgets tokens that are no longer valid, and if that is not enough, any other:

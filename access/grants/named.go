@@ -37,7 +37,7 @@ func (i *Issuer) list(match func(*Grant) bool, used bool) (out []Named) {
 	now, listed := time.Now(), map[string]bool{}
 	for _, all := range i.named {
 		for n := range slices.Values(all) {
-			if _, kept := i.until(&n.Grant); kept && match(&n.Grant) && !n.hasExpired(now) {
+			if match(&n.Grant) && !n.hasExpired(now) && i.until(&n.Grant) != nil {
 				out, listed[n.ID] = append(out, n), true
 			}
 		}

@@ -32,6 +32,9 @@ type Options struct {
 	// Drives reports whether the engine drives a run. It must be quick.
 	Drives func(invocation string) bool
 
+	// Uses is called with each session that a request asks for. It must be quick. Nil for nothing.
+	Uses func(ctx context.Context, session string)
+
 	// Refused is called when the identity of a context may not do what it asks for with a
 	// session. It must be quick. Nil for nothing.
 	Refused func(ctx context.Context, session string)
@@ -41,6 +44,7 @@ type Options struct {
 type Guard struct {
 	store   Store
 	refused func(ctx context.Context, session string)
+	uses    func(ctx context.Context, session string)
 	drives  func(invocation string) bool
 	entries *entries
 	frozen  *frozen
@@ -59,7 +63,7 @@ type Guard struct {
 
 // New returns a guard. Register its [Guard.Observer] with the store.
 func New(o Options) *Guard {
-	g := &Guard{store: o.Store, refused: o.Refused, drives: o.Drives, entries: newEntries(), frozen: newFrozen(o.Store), beginnings: newBeginnings()}
+	g := &Guard{store: o.Store, refused: o.Refused, uses: o.Uses, drives: o.Drives, entries: newEntries(), frozen: newFrozen(o.Store), beginnings: newBeginnings()}
 	if o.Quotas != nil {
 		g.quotas = quota.New(o.Quotas)
 	}
@@ -115,6 +119,9 @@ func (g *Guard) may(ctx context.Context, session string, need access.Level) (*ac
 // look returns the identity of a context if it may use a session at a level, and the Gen of
 // the session, 0 if it was not looked at.
 func (g *Guard) look(ctx context.Context, session string, need access.Level) (i *access.Identity, seen int64, err error) {
+	if g.uses != nil {
+		g.uses(ctx, session)
+	}
 	i, err = who(ctx)
 	if err != nil || i.IsUnlimited() {
 		return i, 0, err

@@ -13,7 +13,7 @@ func forAdmins(ctx context.Context, what string) error {
 	if err != nil || i.IsUnlimited() {
 		return err
 	}
-	return tapedeck.Errorf(tapedeck.Forbidden, "this token may not use %s: that is for admins", what)
+	return tapedeck.Errorf(tapedeck.Forbidden, "this token may not use %s: that is for admins, with a token that is not limited to some sessions", what)
 }
 
 // An Operator knows how the server is.

@@ -72,7 +72,7 @@ const nameSize = 12
 // Check reports what is wrong with an entry.
 func (t *Token) Check() error {
 	if err := t.checkRole(); err != nil {
-		return err
+		return tapedeck.Errorf(tapedeck.Invalid, "token %s: %w", t.ID, err)
 	}
 	if err := tapedeck.CheckID("the id of the token", t.ID); err != nil {
 		return err
@@ -129,7 +129,7 @@ func Parse(b []byte) (File, error) {
 		return f, tapedeck.Errorf(tapedeck.Invalid, "it is no TOML: %w", err)
 	}
 	if unknown := meta.Undecoded(); len(unknown) > 0 {
-		return f, tapedeck.Errorf(tapedeck.Invalid, "there is no setting %q", unknown[0].String())
+		return f, unknownSetting(unknown[0].String())
 	}
 	if f.Quota != nil {
 		if err := f.Quota.Check(); err != nil {
@@ -148,6 +148,14 @@ func Parse(b []byte) (File, error) {
 		ids[t.ID], hashes[t.Hash] = true, true
 	}
 	return f, nil
+}
+
+func unknownSetting(name string) error {
+	err := tapedeck.Errorf(tapedeck.Invalid, "there is no setting %q", name)
+	if name == "token.session" || name == "token.invocation" {
+		return err.WithHint("remove that token: the server makes those of one session, with tapedeck token issue SESSION")
+	}
+	return err
 }
 
 // Options configure a set of tokens.
@@ -170,7 +178,7 @@ type Set struct {
 
 	mu     sync.RWMutex
 	byHash map[string]*held
-	byName map[string]*held // see [Token.name]
+	byName map[string]*named // see [Token.name]
 }
 
 // A held token has the means to end what it began.
@@ -178,6 +186,12 @@ type held struct {
 	Token
 	who    *access.Identity
 	revoke context.CancelFunc
+}
+
+// A named token is kept while the file has it, whenever it expires.
+type named struct {
+	kept context.Context
+	end  context.CancelFunc
 }
 
 // A stamp changes when a file does.
@@ -317,21 +331,30 @@ func (s *Set) take(f File) {
 	s.quotas.Store(f.Quota)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	next, named := make(map[string]*held, len(f.Tokens)), make(map[string]*held, len(f.Tokens))
+	next, names := make(map[string]*held, len(f.Tokens)), make(map[string]*named, len(f.Tokens))
 	for _, t := range f.Tokens {
-		if known := s.byHash[t.Hash]; known != nil && reflect.DeepEqual(known.Token, t) {
-			next[t.Hash], named[known.who.Token] = known, known
-			continue
+		h := s.byHash[t.Hash]
+		if h == nil || !reflect.DeepEqual(h.Token, t) {
+			h = &held{Token: t, who: t.identity()}
+			h.who.Revoked, h.revoke = context.WithCancel(context.Background())
 		}
-		h := &held{Token: t, who: t.identity()}
-		h.who.Revoked, h.revoke = context.WithCancel(context.Background())
-		next[t.Hash], named[h.who.Token] = h, h
+		n := s.byName[h.who.Token]
+		if n == nil {
+			n = &named{}
+			n.kept, n.end = context.WithCancel(context.Background())
+		}
+		next[t.Hash], names[h.who.Token] = h, n
 	}
-	old := s.byHash
-	s.byHash, s.byName = next, named
+	old, oldNames := s.byHash, s.byName
+	s.byHash, s.byName = next, names
 	for sum, h := range old {
 		if next[sum] != h {
 			h.revoke()
+		}
+	}
+	for name, n := range oldNames {
+		if names[name] == nil {
+			n.end()
 		}
 	}
 }
@@ -354,11 +377,11 @@ func (s *Set) Verify(_ context.Context, token string) (*access.Identity, error) 
 // Kept implements [gate.Keeper].
 //
 // [gate.Keeper]: https://pkg.go.dev/github.com/tapedeck/tapedeck/access/gate#Keeper
-func (s *Set) Kept(token string) *access.Identity {
+func (s *Set) Kept(token string) context.Context {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if h := s.byName[token]; h != nil {
-		return h.who
+	if n := s.byName[token]; n != nil {
+		return n.kept
 	}
 	return nil
 }

@@ -101,8 +101,9 @@ func TestKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	ada := verified(t, s, secret)
-	if s.Kept(ada.Token) != ada || s.Kept("") != nil || s.Kept(ada.Token+"x") != nil {
-		t.Error("the name of the token does not find it")
+	kept := s.Kept(ada.Token)
+	if kept == nil || s.Kept("") != nil || s.Kept(ada.Token+"x") != nil {
+		t.Fatal("the name of the token does not find it")
 	}
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -120,8 +121,20 @@ func TestKept(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.Reload()
-		if got := s.Kept(ada.Token) != nil; got != want {
-			t.Errorf("the token is kept: %v, with the file\n%s", got, text)
+		now := s.Kept(ada.Token)
+		if (now != nil) != want || want && now.Err() != nil || !want && kept.Err() == nil {
+			t.Errorf("the token is kept: %v, want %v, with the file\n%s", now != nil, want, text)
+		}
+		if want && kept.Err() == nil && now != kept {
+			t.Error("what was made with the token ends, and it is kept")
+		}
+		kept = now
+		if !want { // back
+			if err := os.WriteFile(path, b, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			s.Reload()
+			kept = s.Kept(ada.Token)
 		}
 	}
 }

@@ -33,8 +33,9 @@ var refusal = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/jso
 
 const (
 	warnEvery  = time.Minute
-	refuseTime = time.Second // how long a refused client has to read the answer
-	refuseMost = 64          // how many refused clients are answered at once; the oldest are closed for others
+	refuseTime = 5 * time.Second // how long a refused client has to send its request and to read the answer
+	maxRefused = 128 << 20       // how much is read of a refused request, in bytes
+	refuseMost = 64              // how many refused clients are answered at once; the oldest are closed for others
 )
 
 type listener struct {
@@ -45,11 +46,12 @@ type listener struct {
 
 	open atomic.Int64
 
-	mu       sync.Mutex
+	mu       sync.Mutex     // guards what follows
 	refusing []*net.TCPConn // the oldest first
 
-	missed int64     // refusals since the last warning; only for the goroutine that accepts
-	warned time.Time // the last warning; likewise
+	missed int64     // refusals since the last warning
+	warned time.Time // the last warning
+	later  bool      // a timer will warn
 }
 
 func newListener(l net.Listener, o Limit) *listener {
@@ -76,17 +78,36 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
+// warn counts a refusal, and warns of those since the last warning: now, or when it is time.
 func (l *listener) warn(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.missed++
-	if now := time.Now(); l.limit.Warn != nil && now.Sub(l.warned) >= warnEvery {
-		l.limit.Warn(l.missed, err)
-		l.missed, l.warned = 0, now
+	switch wait := warnEvery - time.Since(l.warned); {
+	case l.limit.Warn == nil || l.later:
+	case wait > 0:
+		l.later = true
+		time.AfterFunc(wait, func() {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.later = false
+			l.warnNow(err)
+		})
+	default:
+		l.warnNow(err)
 	}
+}
+
+// warnNow warns. The caller has the lock.
+func (l *listener) warnNow(err error) {
+	l.limit.Warn(l.missed, err)
+	l.missed, l.warned = 0, time.Now()
 }
 
 // refuse answers a connection and closes it. It waits for the request: many clients take an
 // answer that comes before it for a broken connection. And it reads what the client has sent:
-// to close a connection with unread bytes would discard the answer.
+// to close a connection with unread bytes would discard the answer, and many clients send
+// their whole body before they look for one.
 func (l *listener) refuse(c *net.TCPConn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -102,7 +123,7 @@ func (l *listener) refuse(c *net.TCPConn) {
 			return // it asks for nothing
 		}
 		if _, err := io.WriteString(c, refusal); err == nil && c.CloseWrite() == nil {
-			_, _ = io.Copy(io.Discard, io.LimitReader(c, 1<<20)) // it is closed in any case
+			_, _ = io.Copy(io.Discard, io.LimitReader(c, maxRefused)) // it is closed in any case
 		}
 	}()
 }
