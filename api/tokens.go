@@ -24,16 +24,16 @@ type IssuedToken struct {
 	Expires time.Time `json:"expires"`
 }
 
-// NamedTokens lists valid tokens of sessions, newest first: those of one session that have a
+// SessionTokens lists valid tokens of sessions, newest first: those of one session that have a
 // name, or for an admin those of all sessions that have a name or were used since the server
 // has started.
-type NamedTokens struct {
-	Tokens []NamedToken `json:"tokens"`
-	More   bool         `json:"more,omitempty"` // there are older ones
+type SessionTokens struct {
+	Tokens []SessionToken `json:"tokens"`
+	More   bool           `json:"more,omitempty"` // there are older ones
 }
 
-// A NamedToken is a token in a list, without the token itself.
-type NamedToken struct {
+// A SessionToken is a token in a list, without the token itself.
+type SessionToken struct {
 	ID         string    `json:"id"`   // revokes it
 	Name       string    `json:"name"` // "" for none
 	Role       string    `json:"role"`

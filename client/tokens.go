@@ -18,8 +18,8 @@ func (c *Client) IssueToken(ctx context.Context, n api.NewToken) (api.IssuedToke
 }
 
 // Tokens lists the tokens of a session that have a name, newest first.
-func (c *Client) Tokens(ctx context.Context, session string) (api.NamedTokens, error) {
-	return get[api.NamedTokens](ctx, c, sessionPath(session, "tokens"), nil)
+func (c *Client) Tokens(ctx context.Context, session string) (api.SessionTokens, error) {
+	return get[api.SessionTokens](ctx, c, sessionPath(session, "tokens"), nil)
 }
 
 // RevokeToken revokes a token of a session; with an empty id, all that were made so far.
@@ -34,10 +34,10 @@ func (c *Client) RevokeToken(ctx context.Context, session, id string) error {
 // IssuedTokens lists the tokens of all sessions, newest first: those that have a name, and those
 // that were used since the server has started. With a subject, only those that it has asked
 // for. It is for admins.
-func (c *Client) IssuedTokens(ctx context.Context, by string) (api.NamedTokens, error) {
+func (c *Client) IssuedTokens(ctx context.Context, by string) (api.SessionTokens, error) {
 	q := url.Values{}
 	setString(q, "issued_by", by)
-	return get[api.NamedTokens](ctx, c, tokensPath, q)
+	return get[api.SessionTokens](ctx, c, tokensPath, q)
 }
 
 // RevokeIssuedTokens revokes all tokens of sessions that a subject has asked for so far. It is

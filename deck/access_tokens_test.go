@@ -236,9 +236,9 @@ func TestLogin(t *testing.T) {
 	}
 }
 
-// TestNamedTokens: a token with a name is listed without the token itself, until it is revoked,
+// TestSessionTokens: a token with a name is listed without the token itself, until it is revoked,
 // also after a restart; one without a name is not.
-func TestNamedTokens(t *testing.T) {
+func TestSessionTokens(t *testing.T) {
 	g := openGuarded(t, deck.Options{})
 	session, other := g.session(""), g.session("")
 	path := "/api/v1/sessions/" + session + "/tokens"
@@ -249,7 +249,7 @@ func TestNamedTokens(t *testing.T) {
 	list := func() (ids []string) {
 		t.Helper()
 		code, answer := g.send("GET", path, "owner", "")
-		var out api.NamedTokens
+		var out api.SessionTokens
 		if err := json.Unmarshal([]byte(answer), &out); err != nil || code != http.StatusOK || strings.Contains(answer, "tds_") {
 			t.Fatalf("%d %s, %v", code, answer, err)
 		}

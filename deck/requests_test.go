@@ -41,8 +41,8 @@ func (l *logged) take(text string) (lines []string) {
 	return lines
 }
 
-// TestRequestsAreLogged: the log says of each request who has sent it, and which session it
-// uses, in every protocol, also where the path does not have it.
+// TestRequestsAreLogged: the line of a request names its sender and its session, in every
+// protocol, also where the path does not have the session.
 func TestRequestsAreLogged(t *testing.T) {
 	var log logged
 	g := openGuarded(t, deck.Options{MCPWrite: true, AllowWebhooks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, LogRequests: true, Logger: slog.New(slog.NewTextHandler(&log, nil))})

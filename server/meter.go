@@ -4,7 +4,6 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"net/url"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -126,7 +125,7 @@ func (m *measured) end() {
 func (m *measured) log(took time.Duration) {
 	r := m.request
 	attrs := []slog.Attr{
-		slog.String("method", secret.Cut(r.Method)), slog.String("path", loggedPath(r)),
+		slog.String("method", secret.Cut(r.Method)), slog.String("path", secret.Path(r)),
 		slog.String("protocol", m.protocol), slog.Int("status", m.status), slog.Duration("took", took),
 	}
 	if id := first(r.Header[requestID]); id != "" {
@@ -145,15 +144,6 @@ func (m *measured) log(took time.Duration) {
 		level = slog.LevelInfo
 	}
 	m.front.Logger.LogAttrs(r.Context(), level, "a request was answered", append(attrs, slog.String("from", intake.Address(r)))...)
-}
-
-// loggedPath returns the path of a request for a log: never the query, which may have a
-// token, nothing that may be one, and only characters that no terminal obeys.
-func loggedPath(r *http.Request) string {
-	if p := secret.Cut(r.URL.Path); p != r.URL.Path {
-		return (&url.URL{Path: p}).EscapedPath()
-	}
-	return r.URL.EscapedPath()
 }
 
 // requestID is the header with the id that a client or a proxy gives a request.
@@ -210,7 +200,7 @@ func (o *Options) recovered(r *http.Request, m *measured) {
 	}
 	m.fail()
 	if err, ok := p.(error); !ok || !errors.Is(err, http.ErrAbortHandler) {
-		o.Logger.Error("a request failed", "id", problem.ID(r), "method", r.Method, "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
+		o.Logger.Error("a request failed", "id", problem.ID(r), "method", secret.Cut(r.Method), "path", secret.Path(r), "panic", p, "stack", string(debug.Stack()))
 	}
 	panic(http.ErrAbortHandler)
 }

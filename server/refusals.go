@@ -38,7 +38,7 @@ func (l *refusals) log(r *http.Request) {
 		return
 	}
 	attrs := []slog.Attr{
-		slog.String("from", intake.Address(r)), slog.String("method", secret.Cut(r.Method)), slog.String("path", loggedPath(r)),
+		slog.String("from", intake.Address(r)), slog.String("method", secret.Cut(r.Method)), slog.String("path", secret.Path(r)),
 	}
 	if id := first(r.Header[requestID]); id != "" {
 		attrs = append(attrs, slog.String("id", id))

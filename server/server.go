@@ -67,8 +67,8 @@ type Options struct {
 	// any case.
 	LogRequests bool
 
-	// About returns who has sent a request, and the session that it used, for that line; ""
-	// for what is not known. Nil: neither is known.
+	// About returns the sender and the session of a request, for that line; "" for what is not
+	// known. Nil: neither is known.
 	About func(r *http.Request) (sender, session string)
 
 	Meter Meter // measures the requests; nil for none

@@ -26,7 +26,7 @@ func (i *Issuer) use(g *Grant) (*access.Identity, error) {
 	}
 	until := i.until(g)
 	if until == nil {
-		return nil, tapedeck.Errorf(tapedeck.Unauthorized, "the token was made with one that was revoked since").WithHint("ask for a new one")
+		return nil, tapedeck.Errorf(tapedeck.Unauthorized, "the token that made this one was revoked or changed").WithHint("ask for a new one")
 	}
 	i.makeSpace()
 	l := &live{Grant: *g, who: g.identity()}

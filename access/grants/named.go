@@ -36,9 +36,9 @@ func (i *Issuer) list(match func(*Grant) bool, used bool) (out []Named) {
 	defer i.mu.Unlock()
 	now, listed := time.Now(), map[string]bool{}
 	for _, all := range i.named {
-		for n := range slices.Values(all) {
-			if match(&n.Grant) && !n.hasExpired(now) && i.until(&n.Grant) != nil {
-				out, listed[n.ID] = append(out, n), true
+		for k := range all {
+			if n := &all[k]; match(&n.Grant) && !n.hasExpired(now) && i.until(&n.Grant) != nil {
+				out, listed[n.ID] = append(out, *n), true
 			}
 		}
 	}

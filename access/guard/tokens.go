@@ -106,8 +106,8 @@ func (v *Issued) Revoke(ctx context.Context, session, id string) error {
 }
 
 // List lists the tokens of a session that have a name.
-func (v *Issued) List(ctx context.Context, session string) (api.NamedTokens, error) {
-	out := api.NamedTokens{Tokens: []api.NamedToken{}}
+func (v *Issued) List(ctx context.Context, session string) (api.SessionTokens, error) {
+	out := api.SessionTokens{Tokens: []api.SessionToken{}}
 	ctx, _, err := v.g.allow(ctx, session, access.Own)
 	if err != nil {
 		return out, err
@@ -122,8 +122,8 @@ func (v *Issued) List(ctx context.Context, session string) (api.NamedTokens, err
 	return out, nil
 }
 
-func listed(n *grants.Named) api.NamedToken {
-	return api.NamedToken{
+func listed(n *grants.Named) api.SessionToken {
+	return api.SessionToken{
 		ID: n.ID, Name: n.Name, Role: string(n.Role), Subject: n.Subject, Before: n.Before, Forks: n.Forks,
 		Session: n.Session, Invocation: n.Invocation, IssuedBy: n.By,
 		Created: time.UnixMilli(n.Issued).UTC(), Expires: time.Unix(n.Expires, 0).UTC(),
@@ -134,8 +134,8 @@ func listed(n *grants.Named) api.NamedToken {
 const maxListed = 1000
 
 // ListIssued lists the tokens of all sessions, or those that a subject has asked for.
-func (v *Issued) ListIssued(ctx context.Context, by string) (api.NamedTokens, error) {
-	out := api.NamedTokens{Tokens: []api.NamedToken{}}
+func (v *Issued) ListIssued(ctx context.Context, by string) (api.SessionTokens, error) {
+	out := api.SessionTokens{Tokens: []api.SessionToken{}}
 	if err := forAdmins(ctx, "the tokens of all sessions"); err != nil {
 		return out, err
 	}

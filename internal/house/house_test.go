@@ -44,7 +44,7 @@ var rules = map[string][]string{
 	"presence":           {".", "api", "payload"},
 	"metrics":            {".", "api", "=store", "internal"},
 	"telemetry":          {".", "payload"},
-	"audit":              {".", "api"},
+	"audit":              {".", "api", "internal/secret"},
 	"retention":          {"."},
 	"access":             {".", "access", "api", "payload", "search", "view", "internal"},
 	"engine":             {".", "api", "payload", "order", "=store", "view", "projection", "presence", "engine", "=runner", "internal/jsonobj", "internal/lru", "internal/wallclock"},

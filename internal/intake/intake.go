@@ -43,8 +43,7 @@ const (
 
 // A Gate counts the bodies that are in memory.
 type Gate struct {
-	// Sender returns who sends a request. Nil: everybody at the same address is one sender.
-	// Set it before the first request.
+	// Sender returns who sends a request; [New] sets [Address]. Set it before the first request.
 	Sender func(r *http.Request) string
 
 	budget int64

@@ -16,6 +16,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/intake"
+	"github.com/tapedeck/tapedeck/internal/secret"
 )
 
 var statuses = map[tapedeck.Kind]int{
@@ -174,7 +175,7 @@ func Resolve(r *http.Request, err error, log *slog.Logger) (*tapedeck.Error, int
 		return internal(r, err, log), http.StatusInternalServerError
 	}
 	if e.Kind == tapedeck.Unavailable && e.Err != nil {
-		log.Warn("a request could not be served", "id", ID(r), "method", r.Method, "path", r.URL.Path, "error", e, "cause", e.Err)
+		log.Warn("a request could not be served", "id", ID(r), "method", secret.Cut(r.Method), "path", secret.Path(r), "error", e, "cause", e.Err)
 	}
 	return e, statuses[e.Kind]
 }
@@ -203,10 +204,10 @@ func Log(r *http.Request, err error, log *slog.Logger) (id string) {
 	id = ID(r)
 	switch tapedeck.KindOf(err) {
 	case tapedeck.Unauthorized, tapedeck.Forbidden, tapedeck.NotFound, tapedeck.Limited: // its client may not read on; that is no fault
-		log.Debug("a request ended", "id", id, "method", r.Method, "path", r.URL.Path, "reason", err)
+		log.Debug("a request ended", "id", id, "method", secret.Cut(r.Method), "path", secret.Path(r), "reason", secret.Cut(err.Error()))
 		return id
 	}
-	attrs := []any{"id", id, "method", r.Method, "path", r.URL.Path, "error", err}
+	attrs := []any{"id", id, "method", secret.Cut(r.Method), "path", secret.Path(r), "error", err}
 	if cause := errors.Unwrap(err); cause != nil {
 		attrs = append(attrs, "cause", cause)
 	}

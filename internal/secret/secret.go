@@ -2,7 +2,11 @@
 // belong: in a path, as an id, as the id of a request.
 package secret
 
-import "strings"
+import (
+	"net/http"
+	"net/url"
+	"strings"
+)
 
 // prefixes begin tokens: those of the file of tokens, of sessions, and JSON Web Tokens.
 var prefixes = []string{"td_", "tds_", "eyJ"}
@@ -20,6 +24,15 @@ func Cut(s string) string {
 		}
 	}
 	return s
+}
+
+// Path returns the path of a request for a log: never the query, which may have a token,
+// nothing that may be one, and only characters that no terminal obeys.
+func Path(r *http.Request) string {
+	if p := Cut(r.URL.Path); p != r.URL.Path {
+		return (&url.URL{Path: p}).EscapedPath()
+	}
+	return r.URL.EscapedPath()
 }
 
 func isWord(c byte) bool {

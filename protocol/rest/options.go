@@ -161,13 +161,13 @@ type Tokens interface {
 	Issue(ctx context.Context, n api.NewToken) (api.IssuedToken, error)
 
 	// List lists the tokens that have a name.
-	List(ctx context.Context, session string) (api.NamedTokens, error)
+	List(ctx context.Context, session string) (api.SessionTokens, error)
 
 	// Revoke revokes a token; with an empty id, all tokens of the session.
 	Revoke(ctx context.Context, session, id string) error
 
 	// ListIssued lists the tokens of all sessions that a subject has asked for; with "", all.
-	ListIssued(ctx context.Context, by string) (api.NamedTokens, error)
+	ListIssued(ctx context.Context, by string) (api.SessionTokens, error)
 
 	// RevokeIssued revokes all tokens that a subject has asked for so far.
 	RevokeIssued(ctx context.Context, by string) error

@@ -19,7 +19,7 @@ func tokenRoutes() []Route {
 		},
 		{
 			Method: http.MethodGet, Path: "/sessions/{id}/tokens", Summary: "List the tokens of this session that have a name.",
-			Answer: api.NamedTokens{}, Status: http.StatusOK,
+			Answer: api.SessionTokens{}, Status: http.StatusOK,
 			serve: (*handler).listTokens,
 		},
 		{
@@ -34,7 +34,7 @@ func tokenRoutes() []Route {
 		},
 		{
 			Method: http.MethodGet, Path: "/tokens", Summary: "List the tokens of all sessions, for admins.",
-			Parameters: []string{issuedBy}, Answer: api.NamedTokens{}, Status: http.StatusOK,
+			Parameters: []string{issuedBy}, Answer: api.SessionTokens{}, Status: http.StatusOK,
 			serve: (*handler).listIssued,
 		},
 		{

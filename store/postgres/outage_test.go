@@ -174,7 +174,7 @@ func TestSilentDatabase(t *testing.T) {
 		}
 	}
 	add(t, s, "a", "two")
-	if got := texts(t, s, "a"); got[0] != "one" || got[len(got)-1] != "two" || len(got) > 3 { // what was said to be uncertain may be there
+	if got := texts(t, s, "a"); got[0] != "one" || got[len(got)-1] != "two" || len(got) > 3 { // the append that failed may be stored
 		t.Errorf("got %v", got)
 	}
 }

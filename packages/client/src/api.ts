@@ -258,7 +258,7 @@ export function createApi(http: Http) {
       post<wire.Present>(sessionPath(id, "presence"), body, { ...o, keepalive: true }),
 
     /** The tokens of a session that have a name. */
-    tokens: async (id: string, o?: CallOptions) => (await get<wire.NamedTokens>(sessionPath(id, "tokens"), o)).tokens,
+    tokens: async (id: string, o?: CallOptions) => (await get<wire.SessionTokens>(sessionPath(id, "tokens"), o)).tokens,
     issueToken: (id: string, body: wire.NewToken, o?: CallOptions) =>
       post<wire.IssuedToken>(sessionPath(id, "tokens"), body, o),
     /** Revokes one token of a session, or all of them. */

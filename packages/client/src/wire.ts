@@ -965,25 +965,6 @@ export type Move = {
   actor?: string;
 };
 
-export type NamedToken = {
-  id: string;
-  name: string;
-  role: string;
-  subject: string;
-  session_id: string;
-  issued_by: string;
-  created_at: string;
-  expires: string;
-  before?: number;
-  forks?: boolean;
-  invocation?: string;
-};
-
-export type NamedTokens = {
-  tokens: NamedToken[];
-  more?: boolean;
-};
-
 export type NewContextEvent = {
   event_type: "system_message" | "user_message" | "assistant_message" | "tool_call" | "tool_result";
   content: Json;
@@ -1907,6 +1888,25 @@ export type SessionSummary = {
   lines_removed: number;
   last_message?: LastMessage;
   final_status?: Status;
+};
+
+export type SessionToken = {
+  id: string;
+  name: string;
+  role: string;
+  subject: string;
+  session_id: string;
+  issued_by: string;
+  created_at: string;
+  expires: string;
+  before?: number;
+  forks?: boolean;
+  invocation?: string;
+};
+
+export type SessionTokens = {
+  tokens: SessionToken[];
+  more?: boolean;
 };
 
 export type SessionWorkflow = {

@@ -11,6 +11,7 @@ import (
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/intake"
 	"github.com/tapedeck/tapedeck/internal/problem"
+	"github.com/tapedeck/tapedeck/internal/secret"
 )
 
 // The codes of errors. Those from codeInternal on are ours, the others the protocol's.
@@ -111,7 +112,7 @@ func (d *Dispatcher) explain(r *http.Request, err error) *failure {
 	}
 	var e *tapedeck.Error
 	if errors.As(err, &e) && e.Kind == tapedeck.Unavailable {
-		d.options.Logger.Warn("a request for a subscription could not be served", "path", r.URL.Path, "error", e, "cause", e.Err)
+		d.options.Logger.Warn("a request for a subscription could not be served", "path", secret.Path(r), "error", e, "cause", e.Err)
 		return failed(codeUnavailable, "%s", e.Message).hint("%s", e.Hint)
 	}
 	id := problem.Log(r, err, d.options.Logger)

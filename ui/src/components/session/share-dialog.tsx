@@ -1,5 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import type { NamedToken } from "@tapedeck/client";
+import type { SessionToken } from "@tapedeck/client";
 import { type ReactNode, useState } from "react";
 import { api } from "@/client";
 import { copyText } from "@/hooks/clipboard";
@@ -213,7 +213,7 @@ function Guests({ id, at, head }: { id: string; at?: number; head: number }) {
   );
 }
 
-function LinkRow({ token: t, busy, onRevoke }: { token: NamedToken; busy: boolean; onRevoke: () => void }) {
+function LinkRow({ token: t, busy, onRevoke }: { token: SessionToken; busy: boolean; onRevoke: () => void }) {
   const until = new Date(t.expires).toLocaleDateString(undefined, { dateStyle: "medium" });
   return (
     <li className="flex items-center gap-3 px-3 py-1.5">
