@@ -150,7 +150,7 @@ func TestUncertain(t *testing.T) {
 // statements. Afterwards it works again by itself.
 func TestSilentDatabase(t *testing.T) {
 	p := newProxy(t, pgtest.Shared(t).Folder())
-	s := open(t, postgres.Options{URL: with(place(t), "host", p.folder), StatementTimeout: 3 * time.Second})
+	s := open(t, postgres.Options{URL: with(place(t), "host", p.folder), StatementTimeout: 5 * time.Second})
 	create(t, s, "a")
 	add(t, s, "a", "one")
 	if err := s.Writable(t.Context()); err != nil {
@@ -164,8 +164,8 @@ func TestSilentDatabase(t *testing.T) {
 	began := time.Now()
 	_, err := s.Append(t.Context(), tapedeck.Append{Session: "a", Events: say("lost")})
 	isError(t, err, tapedeck.Unavailable, "PostgreSQL")
-	if took := time.Since(began); took > 15*time.Second {
-		t.Errorf("the append has waited %s for statements of 3 s", took)
+	if took := time.Since(began); took > 25*time.Second {
+		t.Errorf("the append has waited %s for statements of 5 s", took)
 	}
 	resume()
 	for s.Writable(t.Context()) != nil {
