@@ -164,6 +164,17 @@ func events(file string) string {
 	return after
 }
 
+// TestRoundTripOfAnImport: what was imported from another program is the same after an
+// export and an import.
+func TestRoundTripOfAnImport(t *testing.T) {
+	for name, format := range map[string]string{
+		"agui": exchange.AGUI, "asciicast_v2": exchange.Asciicast, "asciicast_v3": exchange.Asciicast,
+		"claude": exchange.ClaudeCode, "openai": exchange.OpenAIMessages,
+	} {
+		t.Run(name, func(t *testing.T) { roundTrip(t, format, "exchange/testdata/"+name+".jsonl") })
+	}
+}
+
 // TestRoundTripReal tests recorded conversations, which are not in the repository.
 func TestRoundTripReal(t *testing.T) {
 	for folder, format := range map[string]string{"tau-bench": exchange.OpenAIMessages, "claude-code": exchange.ClaudeCode, "asciicast": exchange.Asciicast} {

@@ -19,7 +19,7 @@ type ndjson struct {
 	effective bool              // the file has only active events: offsets have gaps, and runs can lack their end
 	next      int64             // offset of the next event
 	last      int64             // the offset of the event before, in the file
-	linked    bool              // an agent names its own conversation
+	linked    bool              // an agent named its own conversation, and no import came after it
 	order     mender
 }
 
@@ -173,7 +173,12 @@ func checkNames(e *tapedeck.Event) error {
 }
 
 func (n *ndjson) emit(e tapedeck.Event) {
-	n.linked = n.linked || e.Type == tapedeck.AgentLinked // what follows must not continue that conversation
+	switch e.Type {
+	case tapedeck.AgentLinked: // what follows must not continue that conversation
+		n.linked = true
+	case tapedeck.SessionImported: // already says that
+		n.linked = false
+	}
 	e.Offset = n.next
 	n.next++
 	n.d.emit(e)
