@@ -306,7 +306,7 @@ func (s *Set) Reload() {
 func (s *Set) Changes(use func(t Token, removed bool)) { s.changes = use }
 
 // tell tells what differs between the tokens of the file and those that count. A token that
-// was changed is removed and added.
+// was changed is removed, then added.
 func (s *Set) tell(now []Token) {
 	if s.changes == nil {
 		return
@@ -314,13 +314,15 @@ func (s *Set) tell(now []Token) {
 	next := make(map[string]*Token, len(now))
 	for i := range now {
 		next[now[i].Hash] = &now[i]
-		if known := s.byHash[now[i].Hash]; known == nil || !reflect.DeepEqual(known.Token, now[i]) {
-			s.changes(now[i], false)
-		}
 	}
 	for sum, h := range s.byHash {
 		if t := next[sum]; t == nil || !reflect.DeepEqual(h.Token, *t) {
 			s.changes(h.Token, true)
+		}
+	}
+	for i := range now {
+		if known := s.byHash[now[i].Hash]; known == nil || !reflect.DeepEqual(known.Token, now[i]) {
+			s.changes(now[i], false)
 		}
 	}
 }
