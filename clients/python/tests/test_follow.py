@@ -70,7 +70,7 @@ class Kill(unittest.TestCase):
                 written.append(None)
             except Exception as e:
                 written.append(e)
-                f.close()  # its end, without the session's
+                f.close()  # nobody closes the session now, and the loop below would wait for that
 
         writer = threading.Thread(target=write, daemon=True)
         writer.start()
