@@ -39,7 +39,7 @@ type SessionToken struct {
 	Role       string    `json:"role"`
 	Subject    string    `json:"subject"`
 	Session    string    `json:"session_id"`
-	IssuedBy   string    `json:"issued_by"` // the subject who has asked for it
+	IssuedBy   string    `json:"issued_by"` // the subject who issued it
 	Created    time.Time `json:"created_at"`
 	Expires    time.Time `json:"expires"`
 	Before     int64     `json:"before,omitempty"`     // only the events before this offset can be read with it

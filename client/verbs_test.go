@@ -118,3 +118,17 @@ func TestVerbsOnTheWire(t *testing.T) {
 		})
 	}
 }
+
+// TestRevokeToken: the id of a token that is empty by mistake does not revoke all tokens.
+func TestRevokeToken(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("it was asked: %s %s", r.Method, r.URL) }))
+	defer s.Close()
+	c, err := client.New(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := c.RevokeToken(t.Context(), "a", ""); tapedeck.KindOf(err) != tapedeck.Invalid {
+		t.Errorf("%v", err)
+	}
+}

@@ -136,12 +136,12 @@ func (t recordedTokens) Revoke(ctx context.Context, session, id string) error {
 	return revoked(t.auditor.ended(ctx, audit.Revoke, session, id))
 }
 
-// RevokeIssued revokes all tokens that a subject has asked for, likewise.
+// RevokeIssued revokes all tokens that a subject issued, likewise.
 func (t recordedTokens) RevokeIssued(ctx context.Context, by string) error {
 	if err := t.Tokens.RevokeIssued(ctx, by); err != nil {
 		return err
 	}
-	return revoked(t.auditor.endedFor(ctx, audit.Revoke, "", "", "all that "+by+" has asked for"))
+	return revoked(t.auditor.endedFor(ctx, audit.Revoke, "", "", "all that "+by+" issued"))
 }
 
 // revoked returns the error of a revocation that could not be recorded.

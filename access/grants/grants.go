@@ -24,8 +24,11 @@ import (
 	"github.com/tapedeck/tapedeck/internal/keyfile"
 )
 
-// Prefix begins every token.
-const Prefix = "tds_"
+// Prefix begins every token, IDPrefix the id of every token.
+const (
+	Prefix   = "tds_"
+	IDPrefix = "grant_"
+)
 
 // The files in the data folder.
 const (
@@ -51,8 +54,8 @@ type Grant struct {
 	Issued     int64       `json:"iat"`            // milliseconds since 1970
 	Expires    int64       `json:"exp"`            // seconds since 1970
 	Payer      string      `json:"pay,omitempty"`  // whose quota it uses; "" for Subject
-	By         string      `json:"by"`             // the subject who asked for it
-	With       string      `json:"with,omitempty"` // the token that asked for it, see [access.Identity]; "" if nobody keeps that
+	By         string      `json:"by"`             // the subject who issued it
+	With       string      `json:"with,omitempty"` // the token that issued it, see [access.Identity]; "" if no verifier keeps that token
 	Name       string      `json:"-"`              // for people; a token with a name is listed
 }
 
@@ -65,7 +68,7 @@ func (g *Grant) identity() *access.Identity {
 
 // An Issuer signs and verifies tokens. Its methods may be called by several goroutines.
 type Issuer struct {
-	// Kept returns a context that is done when a token that asked for others is no longer kept,
+	// Kept returns a context that is done when a token that issued others is no longer kept,
 	// by its name in [access.Identity]; nil if it is not kept now. Then the others are not valid
 	// either, and their streams end. Set it before the first token is used.
 	Kept func(token string) context.Context
@@ -179,7 +182,7 @@ func (i *Issuer) sum(text string) []byte {
 const idSeparator = "."
 
 func (i *Issuer) newID(gen, expires int64) string {
-	id := tapedeck.NewID("grant_") + idSeparator + strconv.FormatInt(expires, 36)
+	id := tapedeck.NewID(IDPrefix) + idSeparator + strconv.FormatInt(expires, 36)
 	return id + idSeparator + i.proof(gen, id)
 }
 

@@ -44,8 +44,8 @@ func TestEndsWithItsToken(t *testing.T) {
 	}
 }
 
-// TestRevokeBy: all that a subject has asked for can be revoked at once, also what no list
-// shows, and counts after a restart.
+// TestRevokeBy: all that a subject issued can be revoked at once, also what no list shows. It
+// stays revoked after a restart.
 func TestRevokeBy(t *testing.T) { synctest.Test(t, revokeBy) }
 
 func revokeBy(t *testing.T) {
@@ -86,7 +86,7 @@ func revokeBy(t *testing.T) {
 	g := user
 	g.By = "ada"
 	if _, token := sign(t, i, g); !valid(t, i, token) {
-		t.Error("what ada asks for later is revoked, too")
+		t.Error("what ada issues later is revoked, too")
 	}
 	if err := i.RevokeBy("a b"); err == nil {
 		t.Error("a subject that cannot exist is revoked")

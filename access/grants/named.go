@@ -24,8 +24,8 @@ func (i *Issuer) Named(gen int64) []Named {
 }
 
 // Issued returns the valid tokens of all sessions, newest first: those that have a name, and
-// those that were used since the server has started. With a subject, only those that it has
-// asked for.
+// those that were used since the server has started. With a subject, only those that it
+// issued.
 func (i *Issuer) Issued(by string) []Named {
 	return i.list(func(g *Grant) bool { return by == "" || g.By == by }, true)
 }

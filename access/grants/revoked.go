@@ -16,7 +16,7 @@ import (
 type revoked struct {
 	Tokens   map[string]int64 `json:"tokens"`   // when they expire at the latest, in seconds since 1970, by Gen and id
 	Sessions map[int64]int64  `json:"sessions"` // tokens issued up to this time are revoked, in milliseconds since 1970, by Gen
-	By       map[string]int64 `json:"by"`       // likewise, by the subject who asked for them
+	By       map[string]int64 `json:"by"`       // likewise, by the subject who issued them
 }
 
 // isRevoked reports whether a token was revoked, by itself or together with others. The
@@ -92,8 +92,8 @@ func (i *Issuer) RevokeAll(gen int64) error {
 	return i.store()
 }
 
-// RevokeBy makes all tokens invalid that a subject has asked for so far, and ends their streams.
-// The tokens with which it asked stay as they are.
+// RevokeBy makes all tokens invalid that a subject issued so far, and ends their streams. The
+// subject keeps the token with which it issued them.
 func (i *Issuer) RevokeBy(subject string) error {
 	if err := tapedeck.CheckID("the subject", subject); err != nil {
 		return err

@@ -133,7 +133,7 @@ func listed(n *grants.Named) api.SessionToken {
 // maxListed is the longest list of tokens.
 const maxListed = 1000
 
-// ListIssued lists the tokens of all sessions, or those that a subject has asked for.
+// ListIssued lists the tokens of all sessions, or those that a subject issued.
 func (v *Issued) ListIssued(ctx context.Context, by string) (api.SessionTokens, error) {
 	out := api.SessionTokens{Tokens: []api.SessionToken{}}
 	if err := forAdmins(ctx, "the tokens of all sessions"); err != nil {
@@ -147,7 +147,7 @@ func (v *Issued) ListIssued(ctx context.Context, by string) (api.SessionTokens, 
 	return out, nil
 }
 
-// RevokeIssued revokes all tokens of sessions that a subject has asked for so far.
+// RevokeIssued revokes all tokens of sessions that a subject issued so far.
 func (v *Issued) RevokeIssued(ctx context.Context, by string) error {
 	if err := forAdmins(ctx, "the tokens of all sessions"); err != nil {
 		return err

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/tapedeck/tapedeck"
 )
@@ -41,6 +43,26 @@ func oneSession(c *cobra.Command, args []string) error {
 		return &exitError{exitUsage, err}
 	}
 	return nil
+}
+
+// noEmptyFlag refuses a flag with an empty value, such as that of a variable that is not set:
+// without the value, --auth would leave out the access control.
+func noEmptyFlag(c *cobra.Command) (err error) {
+	c.Flags().Visit(func(f *pflag.Flag) {
+		values := []string{f.Value.String()}
+		switch v := f.Value.(type) {
+		case pflag.SliceValue:
+			values = v.GetSlice()
+		default:
+			if v.Type() != "string" {
+				return
+			}
+		}
+		if slices.Contains(values, "") {
+			err = usageError("--%s has an empty value; leave the flag out, or give it a value", f.Name)
+		}
+	})
+	return err
 }
 
 func oneFolder(c *cobra.Command, args []string) error {

@@ -108,7 +108,7 @@ func (l *lifetime) Set(s string) error {
 		}
 	}
 	if err != nil || d < 0 {
-		return fmt.Errorf("it is written as 90m, 12h or 30d, at most %dd; 0 is for ever", maxDays)
+		return fmt.Errorf("it is written as 90m, 12h or 30d, and is at most %dd", maxDays)
 	}
 	*l = lifetime(d)
 	return nil
@@ -117,8 +117,15 @@ func (l *lifetime) Set(s string) error {
 // maxDays is the longest time in days: a hundred years.
 const maxDays = 36500
 
-func (l *lifetime) String() string { return time.Duration(*l).String() }
-func (l *lifetime) Type() string   { return "duration" }
+func (l *lifetime) Type() string { return "duration" }
+
+// String returns nothing for the default, whose meaning the help of each flag says.
+func (l *lifetime) String() string {
+	if *l == 0 {
+		return ""
+	}
+	return time.Duration(*l).String()
+}
 
 func newTokenList(e *env, file *string) *cobra.Command {
 	return &cobra.Command{
@@ -172,13 +179,13 @@ func newTokenRevoke(e *env, file *string) *cobra.Command {
 links, is no longer valid either.
 
 With --session it revokes a token of that session, or without an id all of them. With
---issued-by it revokes all tokens of sessions that a user has asked for, also those that
-no list shows. For both it asks the server.`,
+--issued-by it revokes all tokens of sessions that a user issued, also those that no list
+shows. For both it asks the server.`,
 		Example: `  tapedeck token revoke tok_…
   tapedeck token revoke --session ses_… grant_…
   tapedeck token revoke --issued-by ada`,
 		Args: func(_ *cobra.Command, args []string) error {
-			if fine := len(args) == 1 && by == "" || len(args) == 0 && (by == "") != (session == ""); !fine {
+			if fine := len(args) == 1 && strings.TrimSpace(args[0]) != "" && by == "" || len(args) == 0 && (by == "") != (session == ""); !fine {
 				return usageError("tapedeck token revoke takes the id of a token, see tapedeck token ls; or --session, or --issued-by")
 			}
 			return nil
@@ -204,6 +211,9 @@ no list shows. For both it asks the server.`,
 
 // revokeInFile removes a token from a file.
 func (e *env) revokeInFile(file, id string) error {
+	if strings.HasPrefix(id, grants.IDPrefix) {
+		return usageError("%s is a token of a session; revoke it with: tapedeck token revoke --session SESSION %s", id, id)
+	}
 	if err := tokens.Revoke(file, id); err != nil {
 		return err
 	}

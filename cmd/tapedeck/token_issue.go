@@ -30,6 +30,9 @@ lists it.`,
 		Args: oneSession,
 		RunE: func(c *cobra.Command, args []string) error {
 			n.Session = args[0]
+			if c.Flags().Changed("expires") && expires == 0 {
+				return usageError("a token of a session is not valid for ever: --expires takes a time such as 12h or 30d, at most 365d")
+			}
 			if expires > 0 {
 				n.Expires = new(time.Now().Add(time.Duration(expires)).UTC())
 			}
@@ -64,25 +67,38 @@ func (e *env) issueToken(ctx context.Context, c *connection, n api.NewToken) err
 }
 
 func newTokenIssued(e *env) *cobra.Command {
-	var by string
+	var by, session string
 	c := &cobra.Command{
 		Use:   "issued",
 		Short: "List the tokens of sessions",
 		Long: `Issued lists the valid tokens of all sessions, newest first: those that have a name, and
-those that were used since the server has started. It needs the token of an admin.`,
+those that were used since the server has started. It needs the token of an admin.
+
+With --session it lists those of one session that have a name, for its owner.`,
 		Example: `  tapedeck token issued
-  tapedeck token issued --by ada --json`,
+  tapedeck token issued --by ada --json
+  tapedeck token issued --session ses_…`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return e.withExisting(c.Context(), func(conn *connection) error { return e.listIssued(c.Context(), conn, by) })
+			if by != "" && session != "" {
+				return usageError("--by and --session cannot be used together")
+			}
+			return e.withExisting(c.Context(), func(conn *connection) error { return e.listIssued(c.Context(), conn, session, by) })
 		},
 	}
-	c.Flags().StringVar(&by, "by", "", "only those that this user has asked for")
+	c.Flags().StringVar(&by, "by", "", "only those that this user issued")
+	c.Flags().StringVar(&session, "session", "", "those of this session")
 	return c
 }
 
-func (e *env) listIssued(ctx context.Context, c *connection, by string) error {
-	list, err := c.IssuedTokens(ctx, by)
+func (e *env) listIssued(ctx context.Context, c *connection, session, by string) error {
+	var list api.SessionTokens
+	var err error
+	if session != "" {
+		list, err = c.Tokens(ctx, session)
+	} else {
+		list, err = c.IssuedTokens(ctx, by)
+	}
 	if err != nil {
 		return err
 	}
@@ -102,20 +118,26 @@ func (e *env) listIssued(ctx context.Context, c *connection, by string) error {
 	return nil
 }
 
-// revokeIssued revokes the tokens of sessions that a subject has asked for.
+// revokeIssued revokes the tokens of sessions that a subject issued.
 func (e *env) revokeIssued(ctx context.Context, by string) error {
 	return e.withExisting(ctx, func(c *connection) error {
 		if err := c.RevokeIssuedTokens(ctx, by); err != nil {
 			return err
 		}
-		return e.printDone(map[string]string{"issued_by": by}, "revoked all tokens of sessions that %s has asked for", terminal.Clean(by))
+		return e.printDone(map[string]string{"issued_by": by}, "revoked all tokens of sessions that %s issued", terminal.Clean(by))
 	})
 }
 
-// revokeOfSession revokes a token of a session, or all.
+// revokeOfSession revokes a token of a session; without an id, all of them.
 func (e *env) revokeOfSession(ctx context.Context, session, id string) error {
 	return e.withExisting(ctx, func(c *connection) error {
-		if err := c.RevokeToken(ctx, session, id); err != nil {
+		var err error
+		if id == "" {
+			err = c.RevokeTokens(ctx, session)
+		} else {
+			err = c.RevokeToken(ctx, session, id)
+		}
+		if err != nil {
 			return err
 		}
 		return e.printDone(map[string]string{"session_id": session, "revoked": id}, "revoked %s of session %s", terminal.Clean(cmp.Or(id, "all tokens")), terminal.Clean(session))

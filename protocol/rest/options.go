@@ -166,10 +166,10 @@ type Tokens interface {
 	// Revoke revokes a token; with an empty id, all tokens of the session.
 	Revoke(ctx context.Context, session, id string) error
 
-	// ListIssued lists the tokens of all sessions that a subject has asked for; with "", all.
+	// ListIssued lists the tokens of all sessions that a subject issued; with "", those of all subjects.
 	ListIssued(ctx context.Context, by string) (api.SessionTokens, error)
 
-	// RevokeIssued revokes all tokens that a subject has asked for so far.
+	// RevokeIssued revokes all tokens that a subject issued so far.
 	RevokeIssued(ctx context.Context, by string) error
 }
 

@@ -38,14 +38,14 @@ func tokenRoutes() []Route {
 			serve: (*handler).listIssued,
 		},
 		{
-			Method: http.MethodDelete, Path: "/tokens", Summary: "Revoke all tokens of sessions that a user has asked for.",
+			Method: http.MethodDelete, Path: "/tokens", Summary: "Revoke all tokens of sessions that a user issued, for admins.",
 			Parameters: []string{issuedBy}, Status: http.StatusNoContent,
 			serve: (*handler).revokeIssued,
 		},
 	}
 }
 
-// issuedBy is the parameter with the subject who has asked for tokens.
+// issuedBy is the parameter that names the user who issued the tokens.
 const issuedBy = "issued_by"
 
 // noTokens is the error of a server without access control.
@@ -132,7 +132,7 @@ func (h *handler) listIssued(w http.ResponseWriter, r *http.Request) error {
 	return httpapi.WriteJSON(w, http.StatusOK, out)
 }
 
-// revokeIssued revokes the tokens that a subject has asked for.
+// revokeIssued revokes the tokens that a user issued.
 func (h *handler) revokeIssued(w http.ResponseWriter, r *http.Request) error {
 	q := httpapi.ParseQuery(r, issuedBy)
 	by := q.String(issuedBy)
@@ -140,7 +140,7 @@ func (h *handler) revokeIssued(w http.ResponseWriter, r *http.Request) error {
 	case q.Err != nil:
 		return q.Err
 	case by == "":
-		return tapedeck.Errorf(tapedeck.Invalid, "the parameter %s is missing", issuedBy).WithHint("it is the subject whose tokens are revoked")
+		return tapedeck.Errorf(tapedeck.Invalid, "the parameter %s is missing", issuedBy).WithHint("it names the user who issued the tokens")
 	}
 	err := h.noTokens()
 	if err == nil {

@@ -261,11 +261,11 @@ export function createApi(http: Http) {
     tokens: async (id: string, o?: CallOptions) => (await get<wire.SessionTokens>(sessionPath(id, "tokens"), o)).tokens,
     issueToken: (id: string, body: wire.NewToken, o?: CallOptions) =>
       post<wire.IssuedToken>(sessionPath(id, "tokens"), body, o),
-    /** Revokes one token of a session, or all of them. */
+    /** Revokes one token of a session; without an id, all of them. An empty id is not_found. */
     revokeToken: (id: string, token?: string, o?: CallOptions) =>
       http.put<void>(
         "DELETE",
-        sessionPath(id, "tokens") + (token ? `/${encodeURIComponent(token)}` : ""),
+        sessionPath(id, "tokens") + (token === undefined ? "" : `/${encodeURIComponent(token)}`),
         undefined,
         o,
       ),

@@ -25,6 +25,15 @@ async function answered<T>(call: () => Promise<T>, ...replies: ((c: FakeServer["
 
 const sent = () => server.connections.map((c) => `${c.method} ${c.url.pathname}${c.url.search} ${c.body ?? ""}`.trim());
 
+test("an empty id of a token revokes nothing", async () => {
+  const done = answered(
+    () => client.api.revokeToken("a", ""),
+    (c) => c.reply(404, { error: { kind: "not_found", message: "there is nothing here" } }),
+  );
+  await expect(done).rejects.toThrow(TapedeckError);
+  expect(sent()).toEqual(["DELETE /api/v1/sessions/a/tokens/"]);
+});
+
 describe("the address", () => {
   test.each([
     ["http://h:4747", "http://h:4747/api/v1/agents"],
