@@ -52,8 +52,6 @@ func (f *postgresFlags) options(e *env) ([]postgres.Options, error) {
 		return nil, nil
 	case e.ephemeral:
 		return nil, usageError("--ephemeral keeps everything in memory, so --postgres cannot be used with it")
-	case slices.Contains(f.urls, ""):
-		return nil, usageError("--postgres takes a URL; postgres:// alone stands for PGHOST, PGDATABASE and the other variables of libpq")
 	case f.readers < 1 || f.readers > 1000:
 		return nil, usageError("--postgres-readers takes a number from 1 to 1000, not %d", f.readers)
 	case f.lease < time.Second || f.lease > time.Hour:

@@ -175,7 +175,7 @@ func TestDatabasesRefused(t *testing.T) {
 		"an empty one":       {start(urls[0], urls[1], empty), []string{"is none of these"}},
 		"another store's":    {start(urls[0], urls[1], foreign[1]), []string{"do not belong together: each is one of several databases"}},
 		"twice the same":     {start(urls[0], urls[0], urls[2]), []string{"was given twice"}},
-		"no URL":             {start(urls[0], ""), []string{"--postgres takes a URL"}},
+		"no URL":             {start(urls[0], ""), []string{"--postgres has an empty value"}},
 		"migrate from one":   {[]string{"migrate", "--from", urls[0], "--to", "sqlite:" + t.TempDir()}, []string{"is database 1 of 3, and migrate copies only"}},
 		"migrate to one":     {[]string{"migrate", "--from", "sqlite:" + t.TempDir() + "/data", "--to", urls[0]}, nil},
 		"migrate from three": {[]string{"migrate", "--from", urls[0], "--from", urls[1], "--to", "sqlite:x"}, []string{"not several databases"}},
