@@ -12,6 +12,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/deck"
 	"github.com/tapedeck/tapedeck/protocol/ws"
 )
 
@@ -280,6 +281,48 @@ func TestRewindOfAll(t *testing.T) {
 			t.Errorf("got %s", got)
 		}
 	})
+}
+
+// TestJumpOfSeveralThreads: a rewind and a clear of one thread that revert others with it are
+// sent for each element that loses something, and for no other.
+func TestJumpOfSeveralThreads(t *testing.T) {
+	for want, jump := range map[string]func(t *testing.T, s *deck.Session) error{
+		`{"type":"messages.snapshot","elementId":"e","threadId":"thread_e","messages":[]`: func(t *testing.T, s *deck.Session) error {
+			_, err := s.Rewind(t.Context(), api.Rewind{ToOffset: new(int64(1)), Thread: "main"})
+			return err
+		},
+		`{"type":"clear.history","elementId":"e"`: func(t *testing.T, s *deck.Session) error {
+			_, err := s.Clear(t.Context(), "main")
+			return err
+		},
+	} {
+		within(t, func(t *testing.T, w *world) {
+			var events []tapedeck.Event
+			for _, line := range []string{
+				`main main RUN_STARTED {"threadId":"main","runId":"main"}`,
+				`thread_e e RUN_STARTED {"threadId":"thread_e","runId":"e","parentRunId":"main"}`,
+				`thread_e e message.added {"message":{"id":"m","role":"assistant","content":"hello"}}`,
+				`thread_e e RUN_FINISHED {"threadId":"thread_e","runId":"e"}`,
+				`main main RUN_FINISHED {"threadId":"main","runId":"main"}`,
+			} {
+				part := strings.SplitN(line, " ", 4)
+				events = append(events, tapedeck.Event{Thread: part[0], Invocation: part[1], Type: part[2], Data: json.RawMessage(part[3])})
+			}
+			if _, err := w.Append(t.Context(), tapedeck.Append{Session: "s", Events: events}); err != nil {
+				t.Fatal(err)
+			}
+			p := w.dial(t, "/sessions/s/ws", ws.Replay)
+			defer func() { _ = p.CloseNow() }()
+			p.send(t, `{"type":"task.thinking","elementId":"f","message":"stays"}`)
+			p.received()
+			if err := jump(t, w.Session("s")); err != nil {
+				t.Fatal(err)
+			}
+			if got := p.received(); !strings.Contains(got, want) || strings.Contains(got, `"elementId":"f"`) {
+				t.Errorf("got %s, want %s", got, want)
+			}
+		})
+	}
 }
 
 // A client that comes back to a session that was recreated is told so, and gets none of its

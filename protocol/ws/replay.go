@@ -211,8 +211,8 @@ func (r *replay) answerRequests(at int64) error {
 }
 
 func (r *replay) sendEvent(e *tapedeck.Event) error {
-	if thread, ok := jumpOf(e); ok {
-		return r.sendJump(e, thread)
+	if j, ok := e.Jump(); ok {
+		return r.sendJump(e, &j)
 	}
 	r.elements.note(e)
 	if k, ok := r.out.reopens(e); ok {
@@ -230,16 +230,20 @@ func (r *replay) sendEvent(e *tapedeck.Event) error {
 	return nil
 }
 
-// sendJump tells the client what a clear, a rewind or an overwrite has left. thread is ""
-// for all threads.
-func (r *replay) sendJump(e *tapedeck.Event, thread string) error {
-	element := r.elements.of(thread).element
-	if thread != "" && element == "" {
+// sendJump tells the client what a clear, a rewind or an overwrite has left.
+func (r *replay) sendJump(e *tapedeck.Event, j *tapedeck.Jump) error {
+	elements := r.reverted(j)
+	switch {
+	case len(elements) == 0:
 		return nil
-	}
-	if e.Type == tapedeck.SessionCleared {
-		r.out.forget(thread)
-		return r.sendMessage(&replayMessage{Type: typeClear, ElementID: element, Timestamp: timestamp(e.Time)})
+	case e.Type == tapedeck.SessionCleared:
+		r.out.forget(j)
+		for _, element := range elements {
+			if err := r.sendMessage(&replayMessage{Type: typeClear, ElementID: element, Timestamp: timestamp(e.Time)}); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
 	now, err := r.Views.Snapshot(r.ctx, r.session, view.Query{At: new(e.Offset + 1), Limit: maxShown})
 	if err != nil {
@@ -260,7 +264,7 @@ func (r *replay) sendJump(e *tapedeck.Event, thread string) error {
 	for i := range concerned {
 		name := concerned[i].Name
 		element := r.elements.of(name).element
-		if element == "" || thread != "" && thread != name || slices.Contains(sent, element) {
+		if element == "" || !j.Reverts(name) || slices.Contains(sent, element) {
 			continue
 		}
 		sent = append(sent, element)
@@ -269,6 +273,19 @@ func (r *replay) sendJump(e *tapedeck.Event, thread string) error {
 		}
 	}
 	return nil
+}
+
+// reverted returns the elements that a jump reverts; "" is all of them.
+func (r *replay) reverted(j *tapedeck.Jump) (elements []string) {
+	if j.Thread == "" {
+		return []string{""}
+	}
+	for _, thread := range append([]string{j.Thread}, j.With...) {
+		if element := r.elements.of(thread).element; element != "" && !slices.Contains(elements, element) {
+			elements = append(elements, element)
+		}
+	}
+	return elements
 }
 
 // sendRequested sends the snapshots that the client has asked for, as of an offset.

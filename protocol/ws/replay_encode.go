@@ -1,6 +1,7 @@
 package ws
 
 import (
+	"maps"
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
@@ -93,34 +94,10 @@ func (r *replayEncoder) restore(k openKey, s *view.Snapshot) {
 	}
 }
 
-// forget forgets what is open in a thread, "" for all threads.
-func (r *replayEncoder) forget(thread string) {
-	for k := range r.open {
-		if thread == "" || k.thread == thread {
-			delete(r.open, k)
-		}
-	}
-	for k := range r.calls {
-		if thread == "" || k.thread == thread {
-			delete(r.calls, k)
-		}
-	}
-}
-
-// jumpOf reports whether an event reverts others, and in which thread, "" for all.
-func jumpOf(e *tapedeck.Event) (thread string, ok bool) {
-	switch e.Type {
-	case tapedeck.SessionCleared, tapedeck.SessionRewound, tapedeck.SessionOverwritten:
-	case tapedeck.AttemptSuperseded:
-		return e.ThreadName(), true
-	default:
-		return "", false
-	}
-	var d struct {
-		Thread string `json:"thread"`
-	}
-	_ = e.Unpack(&d) // without a thread it concerns all
-	return d.Thread, true
+// forget forgets what is open in the threads that a jump reverts.
+func (r *replayEncoder) forget(j *tapedeck.Jump) {
+	maps.DeleteFunc(r.open, func(k openKey, _ *openText) bool { return j.Reverts(k.thread) })
+	maps.DeleteFunc(r.calls, func(k openKey, _ *openCall) bool { return j.Reverts(k.thread) })
 }
 
 // parts are the members of the data that the protocol needs.
