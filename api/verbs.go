@@ -150,6 +150,7 @@ type Rewind struct {
 	ToOffset         *int64 `json:"to_offset,omitempty"`            // the first offset that is reverted
 	Thread           string `json:"thread,omitempty"`               // without it, all threads
 	Force            bool   `json:"force,omitempty"`                // allow it to make reverted events active again
+	IfIdle           bool   `json:"if_idle,omitempty"`              // a [tapedeck.Conflict] while a run is open in its threads; otherwise that run is cancelled
 	Actor            string `json:"actor,omitempty"`                // the user, agent or program that rewinds
 }
 

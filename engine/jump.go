@@ -19,6 +19,7 @@ type target struct {
 	markerPrefix  string   // the prefix of the id of its marker
 	allowNoChange bool     // to revert nothing is no error
 	onlyBack      bool     // it must not make reverted events active again
+	ifIdle        bool     // it must not cancel a run
 	undoes        string   // the marker of the jump that it undoes; "" for none
 	payload       func(payload.RevertFields) payload.Payload
 }
@@ -85,6 +86,9 @@ func (e *Engine) jump(ctx context.Context, session, actor string, aim func(*tape
 	if err == nil && (t.to < 0 || t.to > s.Head) {
 		err = tapedeck.Errorf(tapedeck.Invalid, "session %s is at offset %d, so it cannot go back to %d", session, s.Head, t.to)
 	}
+	if err == nil && t.ifIdle {
+		err = t.idle(&s)
+	}
 	if err == nil && t.onlyBack {
 		err = e.onlyBack(ctx, &s, &t)
 	}
@@ -111,6 +115,17 @@ func (e *Engine) jump(ctx context.Context, session, actor string, aim func(*tape
 	done, err := e.appendJump(ctx, &s, &t, actor)
 	done.Cancelled = stopped
 	return done, err
+}
+
+// idle returns an error while a run is open that the jump would revert.
+func (t *target) idle(s *tapedeck.Session) error {
+	for i := range s.Runs {
+		if t.includes(&s.Runs[i]) {
+			return tapedeck.Errorf(tapedeck.Conflict, "session %s is busy with %s, so it cannot be rewound", s.ID, s.Runs[i].Invocation).
+				WithHint("wait until the run ends, or cancel it")
+		}
+	}
+	return nil
 }
 
 // wouldChange reports whether a jump would change which events are active. A jump
@@ -254,6 +269,9 @@ func (e *Engine) notOvertaken(ctx context.Context, began, now *tapedeck.Session)
 func mayJump(s, began *tapedeck.Session, t *target) error {
 	if s.Gen != began.Gen {
 		return tapedeck.Errorf(tapedeck.Conflict, "session %s was deleted and recreated meanwhile", s.ID)
+	}
+	if t.ifIdle {
+		return t.idle(s)
 	}
 	for _, r := range s.Runs {
 		if t.includes(&r) {

@@ -25,18 +25,24 @@ func (e *Engine) Rewind(ctx context.Context, r api.Rewind) (api.Rewound, error) 
 			WithHint("give either an invocation or an offset")
 	}
 	return e.jump(ctx, r.Session, r.Actor, func(s *tapedeck.Session) (target, error) {
-		if r.ToOffset != nil {
-			return rewindTo(*r.ToOffset, r.Thread, r.Force), e.hasThread(ctx, s, r.Thread)
-		}
-		j, marked, err := e.marked(ctx, s, r.BeforeInvocation)
-		if err != nil {
-			return target{}, err
-		}
-		if marked {
-			return undo(j, r.Thread), e.hasThread(ctx, s, r.Thread)
-		}
-		return e.beforeInvocation(ctx, s, &r)
+		t, err := e.rewindTarget(ctx, s, &r)
+		t.ifIdle = r.IfIdle
+		return t, err
 	})
+}
+
+func (e *Engine) rewindTarget(ctx context.Context, s *tapedeck.Session, r *api.Rewind) (target, error) {
+	if r.ToOffset != nil {
+		return rewindTo(*r.ToOffset, r.Thread, r.Force), e.hasThread(ctx, s, r.Thread)
+	}
+	j, marked, err := e.marked(ctx, s, r.BeforeInvocation)
+	if err != nil {
+		return target{}, err
+	}
+	if marked {
+		return undo(j, r.Thread), e.hasThread(ctx, s, r.Thread)
+	}
+	return e.beforeInvocation(ctx, s, r)
 }
 
 // Undo undoes a rewind, a clear or an overwrite. In its threads, it reverts all events

@@ -373,6 +373,35 @@ func TestThreadJumpMeetsStream(t *testing.T) {
 	})
 }
 
+// TestRewindIfIdle: a rewind that must not cancel a run is refused while one is open, also one
+// that begins between the look at the session and the commit; and the run goes on.
+func TestRewindIfIdle(t *testing.T) {
+	inBubble(t, echo, func(w *world) {
+		w.create("s")
+		p := w.tape("s")
+		back := func() error {
+			_, err := w.Rewind(w.Context(), api.Rewind{Session: "s", ToOffset: new(int64(1)), IfIdle: true})
+			return err
+		}
+		p.play("task wait")
+		refuses(t, back(), tapedeck.Conflict, "session s is busy with "+p.invocations["wait"])
+		if len(w.head("s").Runs) != 1 {
+			t.Error("the run was cancelled")
+		}
+		p.play("cancel wait")
+		w.store.before = func() {
+			w.store.before = nil
+			p.play("task wait")
+		}
+		refuses(t, back(), tapedeck.Conflict, "session s is busy with "+p.invocations["wait"])
+		if len(w.head("s").Runs) != 1 {
+			t.Error("the run that has begun meanwhile was cancelled")
+		}
+		p.play("cancel wait")
+		w.must(back())
+	})
+}
+
 // A task for a busy thread is refused at once. If it waited, the run might be
 // cancelled meanwhile, and the agent would not get that context.
 func TestStartMeetsCancel(t *testing.T) {

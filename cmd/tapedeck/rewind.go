@@ -56,6 +56,7 @@ entered for the last time. Then tapedeck resume does the element again.`,
 	c.Flags().StringVar(&r.BeforeInvocation, "before", "", "the first invocation to revert, or the id of an element of a workflow; everything after it is reverted, too")
 	c.Flags().Int64Var(&to, "to", 0, "the first offset to revert")
 	c.Flags().StringVar(&r.Thread, "thread", "", "only events of this thread (default: all threads)")
+	c.Flags().BoolVar(&r.IfIdle, "if-idle", false, "refuse it while a run is open, instead of cancelling the run")
 	c.Flags().BoolVar(&r.Force, "force", false, "rewind even if that makes reverted events active again")
 	return c
 }

@@ -34,15 +34,11 @@ func (c *call) rewindSession(ctx context.Context, session, before string) (api.R
 	if err != nil {
 		return api.Rewound{}, err
 	}
-	switch _, marker := t.Marked(before); {
-	case len(s.Runs) > 0: // the verb would cancel it
-		return api.Rewound{}, tapedeck.Errorf(tapedeck.Conflict, "session %s is busy with %s, so it cannot be rewound", session, s.Runs[0].Invocation).
-			WithHint("wait until the run ends, or cancel it")
-	case marker:
+	if _, marker := t.Marked(before); marker {
 		return api.Rewound{}, tapedeck.Errorf(tapedeck.Conflict, "%s is a rewind, and a rewind cannot be rewound here", before).
 			WithHint("undo it with POST /api/v1/sessions/%s/undo", session)
 	}
-	return c.Verbs.Rewind(ctx, api.Rewind{Session: session, BeforeInvocation: before})
+	return c.Verbs.Rewind(ctx, api.Rewind{Session: session, BeforeInvocation: before, IfIdle: true})
 }
 
 // refusedRewind returns the failed task of a rewind that is refused. Nothing was

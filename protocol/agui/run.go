@@ -191,7 +191,7 @@ func (h *handler) askAgain(ctx context.Context, in *input, now *view.Snapshot, h
 		return nil, cmp.Or(err, error(tapedeck.Errorf(tapedeck.Conflict, "session %s has a run %s already", in.place.session, in.RunID).
 			WithHint("connect to the thread; to ask again, use another runId")))
 	}
-	back := api.Rewind{Session: in.place.session, Thread: in.place.lane, BeforeInvocation: now.Messages[i].Invocation}
+	back := api.Rewind{Session: in.place.session, Thread: in.place.lane, IfIdle: true, BeforeInvocation: now.Messages[i].Invocation}
 	if back.BeforeInvocation == "" {
 		back.ToOffset = &now.Messages[i].Offset
 	}

@@ -223,11 +223,11 @@ class Session:
 
     def rewind(
         self, to_offset: int | None = None, *, before_invocation: str | None = None, thread: str | None = None,
-        force: bool = False, actor: str | None = None,
+        force: bool = False, if_idle: bool = False, actor: str | None = None,
     ) -> Rewound:
         """Takes the session back to what it was before an event, or before an invocation."""
         return self._post(
-            "rewind", to_offset=to_offset, before_invocation_id=before_invocation, thread=thread, force=force or None, actor=actor)
+            "rewind", to_offset=to_offset, before_invocation_id=before_invocation, thread=thread, force=force or None, if_idle=if_idle or None, actor=actor)
 
     def undo(self, marker: str | None = None, *, actor: str | None = None) -> Rewound:
         """Undoes a rewind, a clear, an overwrite or an undo; without a marker the newest one."""
