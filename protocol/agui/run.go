@@ -98,6 +98,10 @@ func (h *handler) taskOf(ctx context.Context, in *input, now *view.Snapshot, hea
 	if t.Messages, err = h.freshMessages(ctx, in, now); err != nil {
 		return t, err
 	}
+	if t.State != nil && len(t.Messages) > 0 && isBehind(in, now) {
+		return t, tapedeck.Errorf(tapedeck.Conflict, "the client has another state than thread %s, and lacks its newest messages", in.place.id).
+			WithHint("connect to the thread, and send the message again; without state, or with an empty one, the state stays as it is")
+	}
 	if len(t.Messages) == 0 && len(in.resume) == 0 {
 		if t.Messages, err = h.askAgain(ctx, in, now, head); err != nil {
 			return t, err
@@ -110,8 +114,11 @@ func (h *handler) taskOf(ctx context.Context, in *input, now *view.Snapshot, hea
 	if in.Tools != nil || in.Context != nil || in.ForwardedProps != nil || in.Resume != nil {
 		input := in.RunInput
 		input.Messages, input.Extra = []payload.Message{}, nil
+		if t.State == nil && now.State != nil {
+			input.State = now.State.Value // that of the thread counts, and the client may have another one
+		}
 		if isTooLarge(now.State) {
-			input.State = nil // the client does not have the state of the thread
+			input.State = nil
 		}
 		t.Input = &input
 	}
@@ -203,23 +210,38 @@ func (h *handler) askAgain(ctx context.Context, in *input, now *view.Snapshot, h
 }
 
 // newState returns the state of the client, nil if the thread has it already. An
-// empty object is what a client without state sends. If the state of the thread is too
+// empty object, or null, changes nothing: it is what a client without state sends, and
+// what one sends that has not connected to the thread. If the state of the thread is too
 // large for a frame, no client has it, so none can say that it has changed.
 func newState(state json.RawMessage, now *view.State) json.RawMessage {
 	var theirs, ours any
-	if state == nil || isTooLarge(now) || json.Unmarshal(state, &theirs) != nil {
+	if state == nil || isTooLarge(now) || json.Unmarshal(state, &theirs) != nil || theirs == nil {
 		return nil
 	}
-	if now == nil {
-		if m, ok := theirs.(map[string]any); ok && len(m) == 0 {
-			return nil
-		}
-		return state
+	if m, ok := theirs.(map[string]any); ok && len(m) == 0 {
+		return nil
 	}
-	if json.Unmarshal(now.Value, &ours) == nil && reflect.DeepEqual(theirs, ours) {
+	if now != nil && json.Unmarshal(now.Value, &ours) == nil && reflect.DeepEqual(theirs, ours) {
 		return nil
 	}
 	return state
+}
+
+// isBehind reports whether a client has some messages of a thread and lacks the newest one:
+// somebody else has continued the thread since, and the client has not seen it. A client that
+// has none sends only what is new.
+func isBehind(in *input, now *view.Snapshot) bool {
+	newest := ""
+	for i := range now.Messages {
+		if m := &now.Messages[i]; slices.Contains([]string{payload.RoleUser, payload.RoleAssistant, payload.RoleTool}, m.Role) {
+			newest = m.ID
+		}
+	}
+	known := aguiwire.Known(now)
+	has := func(match func(id string) bool) bool {
+		return slices.ContainsFunc(in.Messages, func(m payload.Message) bool { return match(m.ID) })
+	}
+	return has(func(id string) bool { return known[id] }) && !has(func(id string) bool { return id == newest })
 }
 
 // isTooLarge reports whether no frame can have the state.

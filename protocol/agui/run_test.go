@@ -287,6 +287,44 @@ func TestStopOfAnotherAgent(t *testing.T) {
 	})
 }
 
+// TestStateOfAClient: a client that has not seen the state of a thread cannot empty it, and one
+// that lacks the newest messages cannot put an old state in its place.
+func TestStateOfAClient(t *testing.T) {
+	user := func(id, text string) string {
+		b, _ := json.Marshal(map[string]string{"id": id, "role": "user", "content": text})
+		return string(b)
+	}
+	u1, m1, u2 := user("u1", decktest.Say("m1", "hello")), `{"id":"m1","role":"assistant","content":"hello"}`, user("u2", decktest.Say("m2", "again"))
+	for body, want := range map[string]string{
+		`"state":{},"messages":[` + u2 + `]`:                            `{"n":1}`,
+		`"messages":[` + u2 + `]`:                                       `{"n":1}`,
+		`"state":null,"messages":[` + u1 + `,` + m1 + `,` + u2 + `]`:    `{"n":1}`,
+		`"state":{},"messages":[` + u1 + `,` + m1 + `,` + u2 + `]`:      `{"n":1}`,
+		`"state":{"n":2},"messages":[` + u1 + `,` + m1 + `,` + u2 + `]`: `{"n":2}`,
+		`"state":{"n":2},"messages":[` + u2 + `]`:                       `{"n":2}`,
+		`"state":{"n":1},"messages":[` + u1 + `,` + u2 + `]`:            `{"n":1}`,
+		`"state":{},"messages":[` + u1 + `,` + u2 + `]`:                 `{"n":1}`,
+		`"state":{"n":0},"messages":[` + u1 + `,` + u2 + `]`:            "conflict",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			w.run("/agui/steps", `{"threadId":"s","runId":"r1","state":{"n":1},"messages":[`+u1+`]}`)
+			r := w.run("/agui/steps", `{"threadId":"s","runId":"r2",`+body+`}`)
+			now, err := w.Session("s").Snapshot(t.Context(), view.Query{})
+			if err != nil || now.State == nil {
+				t.Fatalf("%v", err)
+			}
+			got := string(now.State.Value)
+			if r.Status == 409 {
+				got = "conflict"
+			}
+			if got != want {
+				t.Errorf("%s: %s, want %s; %d %s", body, got, want, r.Status, r.Text())
+			}
+		})
+	}
+}
+
 // A state that no client accepts is left out. What a client says instead cannot replace
 // it, because the client does not have it.
 func TestLargeState(t *testing.T) {
