@@ -156,15 +156,27 @@ func (h *handler) translator(ctx context.Context, session string) (*channels.Tra
 		now, err := h.Views.Snapshot(ctx, session, view.Query{At: new(s.Head), Thread: thread})
 		for _, k := range slices.Backward(now.Calls) {
 			switch {
-			case k.ID == id && k.Result != nil:
+			case k.ID != id:
+			case k.Result != nil:
 				return channels.Answered, err
-			case k.ID == id:
+			case k.Made != nil:
 				return channels.Made, err
+			default:
+				return channels.Begun, err
 			}
 		}
 		return channels.Unknown, err
 	}
-	return &channels.Translator{Session: session, Runs: s.Runs, Called: called}, nil
+	begun := func(thread, run string) (ids []string, err error) {
+		now, err := h.Views.Snapshot(ctx, session, view.Query{At: new(s.Head), Thread: thread})
+		for _, k := range now.Calls {
+			if k.Made == nil && k.Invocation == run {
+				ids = append(ids, k.ID)
+			}
+		}
+		return ids, err
+	}
+	return &channels.Translator{Session: session, Runs: s.Runs, Called: called, Begun: begun}, nil
 }
 
 // eventError adds the event to an error, if there are several events.

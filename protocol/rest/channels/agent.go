@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/payload"
@@ -70,7 +71,8 @@ func (t *Translator) chunk(e *event) ([]tapedeck.Event, error) {
 	}), nil
 }
 
-// toolCall translates a call, which is sent once or each time its status changes.
+// toolCall translates a call, which is sent once or each time its status changes. Its input
+// may come with any of these events.
 func (t *Translator) toolCall(e *event) ([]tapedeck.Event, error) {
 	if e.ID == "" {
 		return nil, missing(e, "id")
@@ -79,28 +81,45 @@ func (t *Translator) toolCall(e *event) ([]tapedeck.Event, error) {
 	if err != nil {
 		return nil, err
 	}
+	if known == Unknown && e.Tool == "" {
+		return nil, missing(e, "tool")
+	}
 	failed := ending(e.Status) == failedEnd
 	answers := failed || ending(e.Status) == completeEnd || given(e.Output)
 	if known == Answered && answers {
 		t.Conflict = tapedeck.Errorf(tapedeck.Conflict, "the tool call %.100q has a result already", e.ID).
 			WithHint("nothing was written; another call needs another id")
 	}
+	makes := known < Made && (answers || given(e.Input))
+	if known != Unknown && !makes && !answers {
+		return []tapedeck.Event{t.status("tool.status", e)}, nil
+	}
 	run, out := t.open(e)
 	if known == Unknown {
-		args := string(e.Input)
-		if args == "" {
-			args = "{}"
-		}
-		out = e.in(run, out,
-			payload.ToolCallStart{ToolCallID: e.ID, ToolCallName: e.Tool, Attributed: e.origin()},
-			payload.ToolCallArgs{ToolCallID: e.ID, Delta: args},
-			payload.ToolCallEnd{ToolCallID: e.ID})
+		out = e.in(run, out, payload.ToolCallStart{ToolCallID: e.ID, ToolCallName: e.Tool, Attributed: e.origin()})
+		t.note(e, Begun)
 	}
-	t.note(e, Made)
+	if makes {
+		args := "{}"
+		if given(e.Input) {
+			args = string(e.Input)
+		}
+		made := payload.ToolCallArgs{ToolCallID: e.ID, Delta: args}
+		if known == Begun {
+			made.Attributed = e.origin()
+		}
+		out = e.in(run, out, made, payload.ToolCallEnd{ToolCallID: e.ID})
+		t.note(e, Made)
+	}
 	if !answers {
 		return out, nil
 	}
 	t.note(e, Answered)
+	return e.in(run, out, e.result(failed)), nil
+}
+
+// result returns the result of a call.
+func (e *event) result(failed bool) payload.ToolCallResult {
 	ours := tapedeck.Meta{Error: failed}
 	if e.Duration != nil {
 		ours.DurationMS = new(int64(*e.Duration))
@@ -111,9 +130,19 @@ func (t *Translator) toolCall(e *event) ([]tapedeck.Event, error) {
 	if text == "" {
 		text = textOf(e.Error)
 	}
-	return e.in(run, out, payload.ToolCallResult{
-		MessageID: "result_" + e.ID, ToolCallID: e.ID, Role: payload.RoleTool, Content: encode(text), Attributed: origin,
-	}), nil
+	return payload.ToolCallResult{MessageID: "result_" + e.ID, ToolCallID: e.ID, Role: payload.RoleTool, Content: encode(text), Attributed: origin}
+}
+
+// status returns an event with all members of e, in the open run of its thread if there is
+// one. It is for what no event of the catalogue says.
+func (t *Translator) status(typ string, e *event) tapedeck.Event {
+	out := tapedeck.Event{Type: typ, Channel: e.Channel, Data: e.raw, Thread: thread(e), Actor: actor(e)}
+	for _, r := range t.Runs {
+		if r.Thread == thread(e) {
+			out.Invocation = r.Invocation
+		}
+	}
+	return out
 }
 
 // known returns what this request or the log knows of the call.
@@ -126,6 +155,28 @@ func (t *Translator) known(e *event) (Known, error) {
 		t.note(e, k)
 	}
 	return k, err
+}
+
+// begun returns the calls in the thread of e that have no input yet.
+func (t *Translator) begun(e *event, run string) (ids []string, err error) {
+	if t.Begun != nil {
+		if ids, err = t.Begun(thread(e), run); err != nil {
+			return nil, err
+		}
+	}
+	for _, id := range ids {
+		if _, err := t.known(&event{AgentID: e.AgentID, ID: id}); err != nil {
+			return nil, err
+		}
+	}
+	ids = nil
+	for key, k := range t.called {
+		if id, ok := strings.CutPrefix(key, thread(e)+"\x00"); ok && k == Begun {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids, nil
 }
 
 // note notes what is known of the call now.
@@ -144,19 +195,25 @@ func (t *Translator) agentState(e *event) ([]tapedeck.Event, error) {
 		return nil, missing(e, "status")
 	}
 	end := ending(e.Status)
-	var run string
 	var out []tapedeck.Event
-	if i := slices.IndexFunc(t.Runs, func(r tapedeck.OpenRun) bool { return r.Thread == thread(e) }); i >= 0 {
-		run = t.Runs[i].Invocation
-	} else if end == continues {
-		run, out = t.open(e)
+	if end == continues {
+		_, out = t.open(e)
 	}
-	state := tapedeck.Event{Type: "agent.state", Channel: tapedeck.ChannelAgentState, Data: e.raw, Thread: thread(e), Invocation: run, Actor: actor(e)}
+	state := t.status("agent.state", e)
+	run := state.Invocation
 	out = append(out, state)
 	if run == "" || end == continues || end == waits {
 		return out, nil
 	}
 	t.close(run)
+	begun, err := t.begun(e, run)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range begun { // a run cannot end while a call is being made
+		out = e.in(run, out, payload.ToolCallArgs{ToolCallID: id, Delta: "{}"}, payload.ToolCallEnd{ToolCallID: id})
+		t.called[thread(e)+"\x00"+id] = Made
+	}
 	switch end {
 	case failedEnd:
 		text := textOf(e.Error)

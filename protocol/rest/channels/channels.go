@@ -23,9 +23,10 @@ import (
 // A Translator turns the events of one request, in order, into those of a session.
 type Translator struct {
 	Session string
-	Runs    []tapedeck.OpenRun                     // the open runs
-	Called  func(thread, id string) (Known, error) // what the log knows of a call
-	NewID   func(prefix string) string             // nil for [tapedeck.NewID]
+	Runs    []tapedeck.OpenRun                         // the open runs
+	Called  func(thread, id string) (Known, error)     // what the log knows of a call
+	Begun   func(thread, run string) ([]string, error) // the calls of an open run in the log that have no input yet; nil for none
+	NewID   func(prefix string) string                 // nil for [tapedeck.NewID]
 
 	// Conflict is the reason why the last event must not be appended, nil if there is none.
 	// Translate does not return it as an error, because the event may be a producer's
@@ -38,9 +39,11 @@ type Translator struct {
 // Known is what is known of a call.
 type Known int
 
-// A call is unknown until it is made, and answered when it has a result.
+// A call is unknown until it begins, made when it has its input, and answered when it has a
+// result.
 const (
 	Unknown Known = iota
+	Begun
 	Made
 	Answered
 )
