@@ -73,6 +73,39 @@ func TestInstanceIDsAreUnique(t *testing.T) {
 	})
 }
 
+// TestInstanceAfterAnOverwrite: an agent keeps its instance in a fork or a copy that goes back
+// below the offset at which it was forked, and its answers are in the context of that instance.
+func TestInstanceAfterAnOverwrite(t *testing.T) {
+	inBubble(t, echo, func(w *world) {
+		w.create("p")
+		w.turn("p", "bot", "")
+		second := w.turn("p", "bot", "")
+		forks := []api.Fork{{ID: "fork", Parent: "p"}, {ID: "copy", Parent: "p", Copy: true}, {ID: "again", Parent: "fork"}, {ID: "copied", Parent: "copy", Copy: true}}
+		for _, f := range forks {
+			_, err := w.Fork(w.Context(), f)
+			w.must(err)
+		}
+		views, owner := projection.New(projection.Options{Store: w.store}), map[string]string{}
+		for _, f := range forks {
+			_, err := w.Overwrite(w.Context(), api.Overwrite{Session: f.ID, FromOffset: second.Offset})
+			w.must(err)
+			w.turn(f.ID, "bot", "")
+			all, err := views.Instances(w.Context(), f.ID, -1)
+			w.must(err)
+			s, err := views.Snapshot(w.Context(), f.ID, view.Query{})
+			w.must(err)
+			if len(all) != 1 || owner[all[0].ID] != "" {
+				t.Errorf("%s: the instances are %+v; others are %v", f.ID, all, owner)
+				continue
+			}
+			owner[all[0].ID] = f.ID
+			if got, want := len(view.Context(s, all[0])), len(view.Context(s, view.InThread(""))); got != want || want < 4 {
+				t.Errorf("%s: the instance has %d messages of %d", f.ID, got, want)
+			}
+		}
+	})
+}
+
 // Each agent in each thread is an instance. So is each agent that it starts; its
 // parent is the instance that started it.
 func TestInstances(t *testing.T) {

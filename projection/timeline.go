@@ -110,10 +110,15 @@ func (p *Projections) lockedTimeline(ctx context.Context, s *tapedeck.Session) (
 
 // events yields the events from offset from to below offset at. It skips ranges
 // without an active event, except the first event of the session, which has its
-// initial values.
+// initial values, and what a fork or a copy has inherited, up to the event that made it:
+// that, and those that made the sessions above, count although a jump goes back below them.
 func (p *Projections) events(ctx context.Context, s *tapedeck.Session, t *view.Timeline, from, at int64) iter.Seq2[tapedeck.Event, error] {
 	return func(yield func(tapedeck.Event, error) bool) {
-		for _, r := range stretches(t, from, at) {
+		needed := int64(1)
+		if s.ForkedAt > 0 {
+			needed = s.ForkedAt + 1
+		}
+		for _, r := range stretches(t, needed, from, at) {
 			for r.From < r.To {
 				page, err := p.store.Read(ctx, s.ID, tapedeck.Range{From: r.From, Limit: int(min(r.To-r.From, tapedeck.DefaultLimit))})
 				if err == nil && len(page.Records) == 0 {
@@ -143,13 +148,14 @@ func (p *Projections) events(ctx context.Context, s *tapedeck.Session, t *view.T
 const maxThreads = 16
 
 // stretches returns the ranges between from and at that can have events which are
-// active at offset at, in any thread. They include every active jump.
-func stretches(t *view.Timeline, from, at int64) []tapedeck.OffsetRange {
+// active at offset at, in any thread, and all below offset needed. They include every active
+// jump.
+func stretches(t *view.Timeline, needed, from, at int64) []tapedeck.OffsetRange {
 	threads := t.Threads("")
 	if len(threads) > maxThreads {
 		return clip([]tapedeck.OffsetRange{{From: 0, To: at}}, from, at)
 	}
-	out := []tapedeck.OffsetRange{{From: 0, To: min(1, at)}}
+	out := []tapedeck.OffsetRange{{From: 0, To: min(needed, at)}}
 	for _, name := range threads {
 		out = append(out, t.Path(name, at)...)
 	}
