@@ -1493,6 +1493,7 @@ export type Rewind = {
   to_offset?: number;
   thread?: string;
   force?: boolean;
+  if_idle?: boolean;
   actor?: string;
 };
 
