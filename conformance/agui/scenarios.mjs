@@ -272,6 +272,43 @@ export const scenarios = ({ HttpAgent, runHttpRequest, transformHttpEventStream 
       await stop(server, "tinker", id)
     },
 
+    async "an agent may use its ids again in the next run"(server) {
+      const id = thread()
+      const send = (...events) => fetch(`${server.url}/agui/hello/events/${id}`, {
+        method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(events),
+      }).then(async (r) => assert.equal(r.status, 200, await r.clone().text()))
+      const begin = (runId, text) => ({
+        type: "RUN_STARTED", threadId: id, runId,
+        input: { threadId: id, runId, messages: [{ id: `u-${runId}`, role: "user", content: text }], tools: [], context: [], state: {}, forwardedProps: {} },
+      })
+      const work = (runId, text) => [
+        { type: "TEXT_MESSAGE_START", messageId: "m1", role: "assistant" },
+        { type: "TEXT_MESSAGE_CONTENT", messageId: "m1", delta: text },
+        { type: "TEXT_MESSAGE_END", messageId: "m1" },
+        { type: "TOOL_CALL_START", toolCallId: "c1", toolCallName: "search", parentMessageId: "m1" },
+        { type: "TOOL_CALL_ARGS", toolCallId: "c1", delta: "{}" },
+        { type: "TOOL_CALL_END", toolCallId: "c1" },
+        { type: "TOOL_CALL_RESULT", messageId: "t1", toolCallId: "c1", content: `result of ${text}` },
+        { type: "RUN_FINISHED", threadId: id, runId },
+      ]
+      await send(begin("1", "first"), ...work("1", "one"))
+      const a = client(server, id)
+      await a.connectAgent({})
+      await send(begin("2", "second"))
+      const second = a.connectAgent({})
+      await a.until((e) => e.type === "RUN_STARTED" && e.runId === "2")
+      await send(...work("2", "two"))
+      await second
+      assert.deepEqual(a.messages.map((m) => m.content ?? m.toolCalls[0].id), ["first", "one", "result of one", "second", "two", "result of two"])
+      for (const [call, result] of [[1, 2], [4, 5]]) assert.equal(a.messages[call].toolCalls[0].id, a.messages[result].toolCallId)
+      assert.equal(new Set(a.messages.map((m) => m.id)).size, 6)
+      const b = client(server, id)
+      await b.connectAgent({})
+      same(b, a)
+      await a.connectAgent({})
+      same(a, b)
+    },
+
     async "a thread of more than 8 MiB is restored"(server) {
       const id = thread()
       const a = client(server, id)

@@ -70,8 +70,8 @@ func TestNewMessages(t *testing.T) {
 	}
 }
 
-// A call without a message gets one, its answer follows it, and of two messages with one
-// id the newer one keeps it.
+// A call without a message gets one, and its answer follows it. Of two messages with one id
+// the older one keeps it for front ends, the newer one for the agent.
 func TestMessages(t *testing.T) {
 	var c view.Conversation
 	for n, p := range []payload.Payload{
@@ -91,16 +91,22 @@ func TestMessages(t *testing.T) {
 		c.Apply(&e)
 	}
 	s := c.Snapshot()
-	got := ""
-	for _, m := range (aguiwire.Form{}).Messages(&s) {
-		if got += fmt.Sprintf("%s %s %s %d; ", m.ID, m.Role, m.Text(), len(m.ToolCalls)); m.Metadata != nil {
-			t.Errorf("the metadata of %s are %s", m.ID, m.Metadata)
+	for want, form := range map[string]aguiwire.Form{
+		"m assistant one 0; k assistant  1; a tool done 0; m@9 assistant two 0; ": {},
+		"m@1 assistant one 0; k assistant  1; a tool done 0; m assistant two 0; ": {ForAgent: true},
+	} {
+		got := ""
+		for _, m := range form.Messages(&s) {
+			got += fmt.Sprintf("%s %s %s %d; ", m.ID, m.Role, m.Text(), len(m.ToolCalls))
+			if m.Metadata != nil {
+				t.Errorf("the metadata of %s are %s", m.ID, m.Metadata)
+			}
+		}
+		if got != want {
+			t.Errorf("got %s\nwant %s", got, want)
 		}
 	}
-	if want := "m@1 assistant one 0; k assistant  1; a tool done 0; m assistant two 0; "; got != want {
-		t.Errorf("got %s\nwant %s", got, want)
-	}
-	if ids := aguiwire.Known(&s); len(ids) != 3 || !ids["m"] || !ids["k"] || !ids["a"] {
+	if ids := aguiwire.Known(&s); len(ids) != 4 || !ids["m"] || !ids["m@9"] || !ids["k"] || !ids["a"] {
 		t.Errorf("known are %v", ids)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
-	"strconv"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/jsonobj"
@@ -18,6 +17,10 @@ import (
 // A Form says how messages are written for a receiver.
 type Form struct {
 	Legacy bool // for versions before 1.0: no sub-agents, and the answers of tools as text
+
+	// ForAgent means that the receiver is the agent: it knows an id that it has used
+	// several times as that of the newest message. A front end knows the oldest one by it.
+	ForAgent bool
 
 	// Metadata returns the metadata of a message or call, from that in the log and
 	// from its place. A nil Metadata means that they have none.
@@ -34,26 +37,21 @@ type placed struct {
 // client that has seen the events has it.
 type restating struct {
 	form    Form
+	names   Names
 	list    []*placed
-	byID    map[string]*placed
-	makers  map[string]*placed   // by the id of the call
+	byKey   map[key]*placed
 	answers map[*placed][]placed // the answers of tools, by the message that made the call
 }
 
 // Messages returns the messages of a conversation. It leaves out the system texts
 // of models, which no front end needs.
 func (f Form) Messages(s *view.Snapshot) []payload.Message {
-	r := restating{form: f, byID: map[string]*placed{}, makers: map[string]*placed{}, answers: map[*placed][]placed{}}
-	answers := map[string]bool{} // ids of tool messages that belong to a call
-	for i := range s.Calls {
-		if k := &s.Calls[i]; k.Name != "" && k.Result != nil {
-			answers[k.Result.MessageID] = true
-		}
-	}
+	r := restating{form: f, names: f.Names(s), byKey: map[key]*placed{}, answers: map[*placed][]placed{}}
+	answers := answersOf(s)
 	for i := range s.Messages {
 		m := &s.Messages[i]
 		if payload.PromptOf(m.Role, m.Metadata) == "" && (m.Role != payload.RoleTool || !answers[m.ID]) {
-			r.add(r.message(m), m.Offset)
+			r.add(key{m.Invocation, m.ID}, r.message(m), m.Offset)
 		}
 	}
 	for i := range s.Calls {
@@ -64,19 +62,19 @@ func (f Form) Messages(s *view.Snapshot) []payload.Message {
 	return r.sorted()
 }
 
-func (r *restating) add(m payload.Message, offset int64) *placed {
+// Names returns the ids that the messages of a conversation have in this form.
+func (f Form) Names(s *view.Snapshot) Names { return namesOf(s, f.ForAgent) }
+
+func (r *restating) add(k key, m payload.Message, offset int64) *placed {
 	p := &placed{Message: m, offset: offset}
-	if older := r.byID[m.ID]; older != nil { // an agent has used the id in two runs; the newest message keeps it
-		older.ID += "@" + strconv.FormatInt(older.offset, 10)
-	}
-	r.byID[m.ID] = p
+	r.byKey[k] = p
 	r.list = append(r.list, p)
 	return p
 }
 
 func (r *restating) message(m *view.Message) payload.Message {
 	out := payload.Message{
-		ID: m.ID, Role: m.Role, Name: m.Name, ToolCallID: m.ToolCallID, ActivityType: m.Activity,
+		ID: r.names.Message(m), Role: m.Role, Name: m.Name, ToolCallID: m.ToolCallID, ActivityType: m.Activity,
 		Metadata: r.form.metadata(m.Metadata, m.Offset, m.Invocation),
 	}
 	if !r.form.Legacy {
@@ -93,22 +91,24 @@ func (r *restating) message(m *view.Message) payload.Message {
 	return out
 }
 
-// call adds a call to the message that made it. Without such a message, a client
-// makes one.
+// call adds a call to the message of its run that made it. Without such a message, a
+// client makes one.
 func (r *restating) call(k *view.ToolCall) {
-	maker := r.byID[k.MessageID]
+	id := r.names.Call(k)
+	made := key{k.Invocation, r.names.makerOf(k)}
+	maker := r.byKey[made]
 	if maker == nil || maker.Role != payload.RoleAssistant {
-		m := payload.Message{ID: k.MessageID, Role: payload.RoleAssistant}
-		if maker != nil || m.ID == "" {
-			m.ID = k.ID
+		m := payload.Message{ID: r.names.Maker(k), Role: payload.RoleAssistant}
+		if maker != nil {
+			m.ID, made.id = id, id
 		}
 		if !r.form.Legacy {
 			m.SubagentRunID = k.Subagent
 		}
-		maker = r.add(m, k.Offset)
+		maker = r.add(made, m, k.Offset)
 	}
 	maker.ToolCalls = append(maker.ToolCalls, payload.ToolCall{
-		ID: k.ID, Type: "function", Function: payload.FunctionCall{Name: k.Name, Arguments: k.Arguments},
+		ID: id, Type: "function", Function: payload.FunctionCall{Name: k.Name, Arguments: k.Arguments},
 		Metadata: r.form.metadata(nil, k.Offset, k.Invocation),
 	})
 	maker.offset = min(maker.offset, k.Offset)
@@ -116,7 +116,7 @@ func (r *restating) call(k *view.ToolCall) {
 		return
 	}
 	answer := payload.Message{
-		ID: k.Result.MessageID, Role: payload.RoleTool, ToolCallID: k.ID, Error: k.Result.Error,
+		ID: r.names.answer(k.Result), Role: payload.RoleTool, ToolCallID: id, Error: k.Result.Error,
 		Content: jsonobj.AppendJSON(nil, k.Result.Text), Metadata: r.form.metadata(nil, k.Result.Offset, k.Invocation),
 	}
 	if k.Result.Parts != nil && !r.form.Legacy {
@@ -160,21 +160,4 @@ func NewMessages(list []payload.Message, known map[string]bool) []payload.Messag
 		}
 	}
 	return list
-}
-
-// Known returns the ids of the messages that a client can have from a conversation.
-func Known(s *view.Snapshot) map[string]bool {
-	ids := map[string]bool{}
-	for i := range s.Messages {
-		ids[s.Messages[i].ID] = true
-	}
-	for i := range s.Calls {
-		k := &s.Calls[i]
-		ids[k.ID], ids[k.MessageID] = true, true
-		if k.Result != nil {
-			ids[k.Result.MessageID] = true
-		}
-	}
-	delete(ids, "")
-	return ids
 }

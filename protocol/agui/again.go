@@ -43,6 +43,7 @@ func (o *openThings) revert(to int64) {
 // showAll gathers the messages of a conversation, and the state if that is wanted. A
 // client without a state in the log gets an empty one if it may have another.
 func (s *stream) showAll(now *view.Snapshot, state bool) {
+	s.naming.learn(now, s.invocation)
 	messages := s.form().Messages(now)
 	for i := range messages {
 		if len(messages[i].Metadata) > 0 { // otherwise it only holds calls, and may still begin

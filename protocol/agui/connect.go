@@ -66,6 +66,7 @@ func (h *handler) attach(w http.ResponseWriter, r *http.Request, in *input, head
 		s.wait()
 		return ignoreDisconnect(s.send())
 	}
+	s.open.rename(&s.naming)
 	for i := range s.open {
 		if b, ok := s.event(s.withParent(&s.open[i].start), true); ok {
 			s.put(b)
@@ -160,10 +161,11 @@ func (s *stream) endAs(now *view.Snapshot) {
 		outcome = &payload.Outcome{Type: payload.OutcomeCancelled}
 	case last.Interrupts != nil:
 		if list := interruptsOf(last.Interrupts); len(list) > 0 {
+			s.naming.learn(now, last.Invocation)
 			outcome = &payload.Outcome{Type: payload.OutcomeInterrupt, Interrupts: list}
 		}
 	}
-	s.end(outcome, encode("metadata", map[string]any{metaKey: struct {
+	s.end(s.naming.outcome(outcome), encode("metadata", map[string]any{metaKey: struct {
 		mark
 		Status tapedeck.Status `json:"status"`
 		Error  *view.RunError  `json:"error,omitempty"`

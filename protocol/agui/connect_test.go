@@ -134,6 +134,81 @@ func TestRunAndConnectAgree(t *testing.T) {
 	})
 }
 
+// An agent that counts its messages and calls from one in each run uses their ids again. A
+// page that lives through these runs, and sends all its messages with each, shows what a page
+// shows that connects later; so does one that connects after any event of the last run.
+func TestIDsOfRuns(t *testing.T) {
+	var task []string
+	for line := range strings.Lines(scene) {
+		if !strings.HasPrefix(line, "RUN_") && !strings.HasPrefix(line, "ACTIVITY_") {
+			task = append(task, strings.TrimSpace(line))
+		}
+	}
+	for _, lines := range [][]string{
+		task,
+		{ // a call first, an answer with the id of its message, and a call without a message
+			`TOOL_CALL_START {"toolCallId":"c","toolCallName":"f","parentMessageId":"m"}`, `TOOL_CALL_ARGS {"toolCallId":"c","delta":"{}"}`, `TOOL_CALL_END {"toolCallId":"c"}`,
+			`TOOL_CALL_RESULT {"messageId":"m","toolCallId":"c","content":"one"}`,
+			`TOOL_CALL_START {"toolCallId":"d","toolCallName":"f"}`, `TOOL_CALL_END {"toolCallId":"d"}`, `TOOL_CALL_RESULT {"messageId":"m","toolCallId":"d","content":"two"}`,
+			`TEXT_MESSAGE_START {"messageId":"m"}`, `TEXT_MESSAGE_CONTENT {"messageId":"m","delta":"text"}`, `TEXT_MESSAGE_END {"messageId":"m"}`,
+		},
+	} {
+		for at := range lines {
+			if testing.Short() && at%5 != 2 {
+				continue
+			}
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				page := &frontend{t: t}
+				say := func(run string, lines []string) *reader {
+					page.messages = append(page.messages, map[string]any{"id": "u" + run, "role": "user", "content": strings.Join(lines, "\n")})
+					return w.open("/agui/steps", inputOf("s", "r"+run, page.messages))
+				}
+				for _, run := range []string{"1", "2"} {
+					r := say(run, lines)
+					<-r.Done
+					page.receive(r.events())
+				}
+				r := say("3", slices.Insert(slices.Clone(lines), at, "wait"))
+				synctest.Wait()
+				reloaded := w.open("/agui/steps/connect", input("s", "x", "u", ""))
+				synctest.Wait()
+				w.Proceed <- struct{}{}
+				<-r.Done
+				page.receive(r.events())
+				late := &frontend{t: t}
+				again := w.run("/agui/steps/connect", input("s", "x", "u", ""))
+				late.receive(again.events())
+
+				stayed := &frontend{t: t, messages: slices.Clone(page.messages)}
+				stayed.receive(again.events())
+				stayed.same(t, late, "the page that stays, connected again")
+				<-reloaded.Done
+				f := &frontend{t: t}
+				f.receive(reloaded.events())
+				f.same(t, late, fmt.Sprint("the page that is loaded before line ", at))
+				for _, f := range []*frontend{page, late} {
+					for _, m := range f.messages {
+						if m["role"] == payload.RoleUser {
+							delete(m, "metadata") // the client that sent the message has no place of it
+						}
+					}
+				}
+				page.same(t, late, "the page that stays")
+				texts := 0
+				for _, m := range page.messages {
+					if s, _ := m["content"].(string); m["role"] == payload.RoleAssistant && (s == "Hello\n\u2028\"é again" || s == "text") {
+						texts++
+					}
+				}
+				if texts != 3 {
+					t.Errorf("%d of three answers are whole:\n%s", texts, page)
+				}
+			})
+		}
+	}
+}
+
 // A thread that is larger than the frames that clients accept is restored all the
 // same, in frames that they accept.
 func TestLargeThread(t *testing.T) {

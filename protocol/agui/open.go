@@ -59,6 +59,14 @@ func (o *openThings) note(e *tapedeck.Event) {
 	}
 }
 
+// rename gives the things the ids that a naming has for them.
+func (o openThings) rename(n *naming) {
+	for i := range o {
+		o[i].start = *n.event(&o[i].start)
+		o[i].id = idOf(&o[i].start, openKinds[o[i].start.Type].member)
+	}
+}
+
 // idOf returns the id of what an event opens or closes. A step is known by its name
 // and its owner.
 func idOf(e *tapedeck.Event, member string) string {

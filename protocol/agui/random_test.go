@@ -1,6 +1,7 @@
 package agui_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -26,6 +27,9 @@ func TestConnectToRandomLogs(t *testing.T) {
 	waited := 0
 	for seed := range seeds {
 		events := ordered(t, viewtest.Log(seed, viewtest.Options{Events: 120, Threads: 2}))
+		if seed%2 == 1 {
+			events = withIDsOfRuns(events)
+		}
 		for cut := 5 + int(seed%7); cut < len(events); cut += 9 {
 			synctest.Test(t, func(t *testing.T) {
 				waited += stayFrom(t, events, cut, fmt.Sprintf("seed %d, event %d", seed, cut))
@@ -35,6 +39,42 @@ func TestConnectToRandomLogs(t *testing.T) {
 	if waited < 100 {
 		t.Errorf("only %d clients were connected when events came", waited)
 	}
+}
+
+// withIDsOfRuns returns a log whose agent begins in each run with the same ids of messages
+// and calls.
+func withIDsOfRuns(log []tapedeck.Event) (out []tapedeck.Event) {
+	names, counts := map[string]string{}, map[string]int{}
+	for _, e := range log {
+		if e.Type == tapedeck.MessagesSnapshot || e.Channel == tapedeck.ChannelOf(tapedeck.ActivitySnapshot) {
+			continue // it names messages of several runs, or shares its ids with other runs
+		}
+		var d map[string]any
+		if json.Unmarshal(e.Data, &d) != nil || e.Type == tapedeck.MessageAdded {
+			out = append(out, e)
+			continue
+		}
+		for _, member := range []string{"messageId", "parentMessageId", "toolCallId"} {
+			id, ok := d[member].(string)
+			if !ok {
+				continue
+			}
+			kind := "m"
+			if member == "toolCallId" {
+				kind = "c"
+			}
+			was := e.ThreadName() + kind + id
+			if names[was] == "" {
+				run := e.ThreadName() + kind + e.Invocation
+				names[was] = fmt.Sprint(kind, counts[run])
+				counts[run]++
+			}
+			d[member] = names[was]
+		}
+		e.Data, _ = json.Marshal(d)
+		out = append(out, e)
+	}
+	return out
 }
 
 // ordered returns a log as the engine would have appended it: with the ends of what a

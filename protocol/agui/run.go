@@ -64,8 +64,10 @@ func (h *handler) runInput(w http.ResponseWriter, r *http.Request, in *input) er
 		return err
 	}
 	s := h.newStream(w, in, started.Invocation, in.RunID)
+	s.naming.learn(&now, started.Invocation)
 	for i := range in.Messages {
 		s.known[in.Messages[i].ID] = in.Messages[i].Role
+		s.naming.messages.used[in.Messages[i].ID] = true
 	}
 	return s.follow(r, started.Offset)
 }
@@ -147,10 +149,12 @@ func (h *handler) freshMessages(ctx context.Context, in *input, now *view.Snapsh
 		fresh = aguiwire.NewMessages(in.Messages, aguiwire.Known(&all))
 	}
 	fresh = slices.DeleteFunc(slices.Clone(fresh), func(m payload.Message) bool { return m.Role == payload.RoleActivity })
+	names := aguiwire.NamesOf(now)
 	for i := range fresh {
 		if jsonobj.IsNull(fresh[i].Content) {
 			fresh[i].Content = nil
 		}
+		fresh[i].ToolCallID = names.LogCall(fresh[i].ToolCallID)
 		delete(fresh[i].Metadata, metaKey) // what the server sent, or what a client must not set
 	}
 	return fresh, checkIDs(fresh)
@@ -176,7 +180,7 @@ func checkIDs(list []payload.Message) error {
 
 // askAgain returns the last message of the client, if that is a user's and has an
 // answer already: the client wants another answer. The old one is reverted by a
-// rewind, which can be undone.
+// rewind, which can be undone, and is no part of now any more.
 func (h *handler) askAgain(ctx context.Context, in *input, now *view.Snapshot, head *tapedeck.Session) ([]payload.Message, error) {
 	nothing := tapedeck.Errorf(tapedeck.Invalid, "the input has no new message for the agent").
 		WithHint("add a message of the user, or the answer of a tool, with an id that the thread does not have")
@@ -205,6 +209,9 @@ func (h *handler) askAgain(ctx context.Context, in *input, now *view.Snapshot, h
 	if _, err := h.Verbs.Rewind(ctx, back); err != nil {
 		return nil, err
 	}
+	at := now.Messages[i].Offset
+	now.Messages = now.Messages[:i]
+	now.Calls = slices.DeleteFunc(now.Calls, func(k view.ToolCall) bool { return k.Offset >= at })
 	delete(last.Metadata, metaKey)
 	return []payload.Message{last}, nil
 }
@@ -231,17 +238,18 @@ func newState(state json.RawMessage, now *view.State) json.RawMessage {
 // somebody else has continued the thread since, and the client has not seen it. A client that
 // has none sends only what is new.
 func isBehind(in *input, now *view.Snapshot) bool {
-	newest := ""
+	newest, inLog := "", ""
+	names := aguiwire.NamesOf(now)
 	for i := range now.Messages {
 		if m := &now.Messages[i]; slices.Contains([]string{payload.RoleUser, payload.RoleAssistant, payload.RoleTool}, m.Role) {
-			newest = m.ID
+			newest, inLog = names.Message(m), m.ID
 		}
 	}
 	known := aguiwire.Known(now)
 	has := func(match func(id string) bool) bool {
 		return slices.ContainsFunc(in.Messages, func(m payload.Message) bool { return match(m.ID) })
 	}
-	return has(func(id string) bool { return known[id] }) && !has(func(id string) bool { return id == newest })
+	return has(func(id string) bool { return known[id] }) && !has(func(id string) bool { return id == newest || id == inLog })
 }
 
 // isTooLarge reports whether no frame can have the state.

@@ -28,6 +28,8 @@ type stream struct {
 	runID      string            // as the client knows the run
 	known      map[string]string // by id: the roles of the messages that the client has; also keys of calls, see callKey
 
+	naming naming // of its messages and calls
+
 	begun   bool // RUN_STARTED was sent
 	ended   bool
 	open    openThings
@@ -51,7 +53,7 @@ var (
 func (h *handler) newStream(w http.ResponseWriter, in *input, invocation, runID string) *stream {
 	return &stream{
 		profile: in.profile(), handler: h, place: in.place, out: sse.NewStream(w, heartbeat),
-		invocation: invocation, runID: runID, known: map[string]string{},
+		invocation: invocation, runID: runID, known: map[string]string{}, naming: naming{messages: newIDs(), calls: newIDs()},
 	}
 }
 
@@ -155,7 +157,7 @@ func (s *stream) add(e *tapedeck.Event) {
 }
 
 func (s *stream) content(e *tapedeck.Event) {
-	switch e.Type {
+	switch e = s.naming.event(e); e.Type {
 	case tapedeck.RunFinished:
 		s.finish(e)
 	case tapedeck.RunError:
@@ -284,7 +286,7 @@ func (s *stream) finish(e *tapedeck.Event) {
 	if s.profile != legacy && len(d.Usage) > 0 {
 		more = append(more, encode("usage", d.Usage))
 	}
-	s.end(d.Outcome, more...)
+	s.end(s.naming.outcome(d.Outcome), more...)
 }
 
 func (s *stream) runError(e *tapedeck.Event) {
@@ -301,6 +303,9 @@ func (s *stream) message(e *tapedeck.Event) {
 	var d payload.MessageAdded
 	if json.Unmarshal(e.Data, &d) != nil || d.Message.ID == "" {
 		return
+	}
+	if e.Invocation != s.invocation {
+		s.naming.messages.used[d.Message.ID] = true
 	}
 	if _, has := s.known[d.Message.ID]; has {
 		return
@@ -320,6 +325,7 @@ func (s *stream) restated(e *tapedeck.Event) {
 	}
 	for i := range d.Messages {
 		d.Messages[i] = s.clean(d.Messages[i], e, false)
+		s.naming.restated(&d.Messages[i])
 	}
 	s.snapshot(d.Messages, member{})
 }

@@ -57,9 +57,10 @@ func (w *world) run(path, body string) *reader {
 
 // input returns a RunAgentInput with one new message.
 func input(thread, run, message, text string) string {
-	b, _ := json.Marshal(map[string]any{
-		"protocolVersion": "1.0", "threadId": thread, "runId": run,
-		"messages": []map[string]string{{"id": message, "role": "user", "content": text}},
-	})
+	return inputOf(thread, run, []map[string]any{{"id": message, "role": "user", "content": text}})
+}
+
+func inputOf(thread, run string, messages []map[string]any) string {
+	b, _ := json.Marshal(map[string]any{"protocolVersion": "1.0", "threadId": thread, "runId": run, "messages": messages})
 	return string(b)
 }

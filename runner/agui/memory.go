@@ -124,12 +124,15 @@ func (m *memory) call(id string) (view.ToolCall, bool) {
 	return calls[i], true
 }
 
+// forAgent is the form of messages for the agent.
+var forAgent = aguiwire.Form{ForAgent: true}
+
 // messages returns the messages of the thread as they are for people. Reasoning,
 // activities and sub-agents are not for agents. The answers of tools are text, because
 // servers of earlier versions know no parts in them.
 func (m *memory) messages() []payload.Message {
 	now := m.fold.Thread(m.thread())
-	list := slices.DeleteFunc(aguiwire.Form{}.Messages(&now), func(m payload.Message) bool {
+	list := slices.DeleteFunc(forAgent.Messages(&now), func(m payload.Message) bool {
 		return m.SubagentRunID != "" || m.Role == payload.RoleReasoning || m.Role == payload.RoleActivity ||
 			m.Role == payload.RoleAssistant && len(m.ToolCalls) == 0 && m.Text() == ""
 	})
@@ -146,8 +149,11 @@ func (m *memory) messages() []payload.Message {
 // what the agent must know about the run before.
 func (m *memory) sent() []payload.Message {
 	stopped := map[string]bool{}
-	for _, k := range m.fold.Thread(m.thread()).Calls {
-		stopped[k.ID] = k.Result == nil && (k.Status == tapedeck.StatusCancelled || k.Status == tapedeck.StatusInterrupted)
+	now := m.fold.Thread(m.thread())
+	names := forAgent.Names(&now)
+	for i := range now.Calls {
+		k := &now.Calls[i]
+		stopped[names.Call(k)] = k.Result == nil && (k.Status == tapedeck.StatusCancelled || k.Status == tapedeck.StatusInterrupted)
 	}
 	var out []payload.Message
 	for _, one := range m.messages() {
