@@ -93,6 +93,10 @@ TESTTMP = $(shell d=/dev/shm/tapedeck-test-$$(id -u); [ "$$(df -k --output=avail
 # comes from go's cache.
 GOTEST = $(GO) run gotest.tools/gotestsum@v1.13.0 --format pkgname-and-test-fails --hide-summary skipped --rerun-fails=1 --rerun-fails-max-failures=3 --rerun-fails-report=bin/gate/$@.reruns --packages
 
+# make lint has go vet. Without the tables of a debugger, which no test needs, a test program is
+# linked in two thirds of the time.
+QUICK := -short -count=1 -vet=off -ldflags=-w -timeout 20m
+
 # Each package is tested once: with the race detector where goroutines are its matter, and
 # without it where that takes ten times as long, or where nothing runs beside another.
 PLAIN := . ./cmd/... ./payload/... ./order/... ./view/... ./search ./projection ./store/sqlite ./store/tail ./store/postgres \
@@ -106,18 +110,18 @@ test: race test-go test-once ## run all tests in Go, with fewer random cases tha
 
 race: ## run the tests of the packages whose matter is goroutines, with the race detector
 	@mkdir -p bin/gate
-	$(TESTTMP) $(GOTEST) "$$($(GO) list ./... | grep -vxF "$$($(GO) list $(PLAIN) ./internal/house)" | tr '\n' ' ')" -- -race -short -count=1 -timeout 20m
-	$(TESTTMP) $(GO) test -race -short -count=1 -run '^TestStore$$/$(CONCURRENT)' ./store/sqlite ./store/postgres
-	$(TESTTMP) $(GO) test -race -short -count=1 -run '^TestStore$$/64/$(CONCURRENT)' ./store/tail
+	$(TESTTMP) $(GOTEST) "$$($(GO) list ./... | grep -vxF "$$($(GO) list $(PLAIN) ./internal/house)" | tr '\n' ' ')" -- -race $(QUICK)
+	$(TESTTMP) $(GO) test -race $(QUICK) -run '^TestStore$$/$(CONCURRENT)' ./store/sqlite ./store/postgres
+	$(TESTTMP) $(GO) test -race $(QUICK) -run '^TestStore$$/64/$(CONCURRENT)' ./store/tail
 
 test-go: build ## run the tests of the other packages
 	@mkdir -p bin/gate
-	$(TESTTMP) $(PROGRAM) $(GOTEST) "$$($(GO) list $(PLAIN) | grep -vxF "$$($(GO) list $(ONCE))" | tr '\n' ' ')" -- -p 4 -short -count=1 -timeout 20m
+	$(TESTTMP) $(PROGRAM) $(GOTEST) "$$($(GO) list $(PLAIN) | grep -vxF "$$($(GO) list $(ONCE))" | tr '\n' ' ')" -- -p 4 $(QUICK)
 	$(GO) test -count=1 ./store/memory # and without -short, which hides faults between goroutines
 	cd adk && $(GO) test -count=1 ./...
 
 test-once: build ## run the tests that kill the program or look at its memory
-	$(TESTTMP) $(PROGRAM) $(GO) test -short -count=1 -timeout 20m $(ONCE)
+	$(TESTTMP) $(PROGRAM) $(GO) test $(QUICK) $(ONCE)
 
 test-all: ## run all tests in Go at full length
 	$(TESTTMP) $(GO) test -p 4 -count=1 -timeout 30m ./... # most of them wait for a disk or a process
