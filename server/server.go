@@ -363,7 +363,7 @@ func (o *Options) guard(w http.ResponseWriter, r *http.Request) bool {
 func (o *Options) foreign(r *http.Request) error {
 	origin := first(r.Header["Origin"])
 	switch {
-	case !o.AnyHost && !isLoopbackHost(r.Host) && !o.isAllowedHost(r.Host):
+	case !o.AnyHost && !isProbe(r) && !isLoopbackHost(r.Host) && !o.isAllowedHost(r.Host):
 		return tapedeck.Errorf(tapedeck.Forbidden, "this server does not accept the host name %q", r.Host).
 			WithHint("use 127.0.0.1 or localhost, or start the server with --allow-host and that name")
 	case origin != "" && !o.allowed(origin, r.Host):
@@ -375,6 +375,12 @@ func (o *Options) foreign(r *http.Request) error {
 		return tapedeck.Errorf(tapedeck.Forbidden, "pages of another site may not load this")
 	}
 	return nil
+}
+
+// isProbe reports whether a request asks only whether the server runs, or can work. Programs
+// that watch servers use addresses, and a foreign page learns nothing else from the answer.
+func isProbe(r *http.Request) bool {
+	return (r.Method == http.MethodGet || r.Method == http.MethodHead) && (r.URL.Path == "/healthz" || r.URL.Path == "/readyz")
 }
 
 // notAllowed returns the error of a refused origin. Its hint says how to allow it.

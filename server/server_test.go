@@ -194,6 +194,30 @@ func TestForeignPagesAreKeptOut(t *testing.T) {
 	}
 }
 
+// TestProbesUseAnyName: a probe names the server by its address, whatever names others use.
+func TestProbesUseAnyName(t *testing.T) {
+	h := handler(func(o *server.Options) { o.AllowHosts = []string{"deck.example"} })
+	for _, c := range []struct {
+		method, path string
+		header       []string
+		want         int
+	}{
+		{"GET", "/healthz", nil, 200}, {"GET", "/readyz", nil, 200}, {"HEAD", "/readyz", nil, 200},
+		{"POST", "/readyz", nil, 403}, {"GET", "/readyz/x", nil, 403}, {"GET", "//readyz", nil, 403}, {"GET", "/", nil, 403}, {"GET", "/api/v1/sessions", nil, 403},
+		{"GET", "/healthz", []string{"Origin", "http://rebound.example"}, 403},
+	} {
+		r := httptest.NewRequest(c.method, c.path, nil)
+		r.Host = "10.1.2.3:4747"
+		for i := 0; i < len(c.header); i += 2 {
+			r.Header.Set(c.header[i], c.header[i+1])
+		}
+		rec := httptest.NewRecorder()
+		if h.ServeHTTP(rec, r); rec.Code != c.want {
+			t.Errorf("%s %s %q: %d, want %d", c.method, c.path, c.header, rec.Code, c.want)
+		}
+	}
+}
+
 // TestStreamsAreNoScripts: no page can run the content of a stream as a script with the
 // server's origin, whatever its content type.
 func TestStreamsAreNoScripts(t *testing.T) {
