@@ -24,6 +24,7 @@ type Meta struct {
 	Denied     bool     `json:"denied,omitempty"`     // TOOL_CALL_RESULT: the user has denied the call, so the tool did not work
 	DurationMS *int64   `json:"durationMs,omitempty"` // TOOL_CALL_RESULT: the duration of the tool; nil if unknown
 	Invocation string   `json:"invocation,omitempty"` // SUBAGENT_STARTED, permission.requested: the run of the sub-agent
+	LeaseMS    int64    `json:"leaseMs,omitempty"`    // RUN_STARTED of an outside program: how long it may be silent, in milliseconds; 0 for the lease of the server
 	Model      string   `json:"model,omitempty"`      // RUN_STARTED: the model
 	Owner      string   `json:"owner,omitempty"`      // RUN_STARTED: the engine that holds the run; "" if an outside program writes it
 	Prompt     string   `json:"prompt,omitempty"`     // a system message: the digest of its text

@@ -103,6 +103,7 @@ type OpenRun struct {
 	Offset     int64     `json:"offset"`           // of its RUN_STARTED
 	Started    time.Time `json:"started_at"`       // time of its RUN_STARTED
 	Owner      string    `json:"owner,omitempty"`  // the engine that holds its lease; "" if an outside program writes the run
+	LeaseMS    int64     `json:"lease_ms,omitempty"` // how long its outside program may be silent, in milliseconds; 0 for the lease of the server
 	Parent     string    `json:"parent,omitempty"` // the parent run, if that was open in another thread at the start: then this is a sub-agent's run
 }
 
@@ -115,7 +116,11 @@ func newRun(e *Event, open []OpenRun) OpenRun {
 		ParentRunID string `json:"parentRunId"`
 	}
 	_ = e.Unpack(&d) // a member of another shape counts as absent
-	r := OpenRun{Invocation: e.Invocation, Thread: e.ThreadName(), Offset: e.Offset, Started: e.Time, Owner: e.meta().Owner}
+	ours := e.meta()
+	r := OpenRun{Invocation: e.Invocation, Thread: e.ThreadName(), Offset: e.Offset, Started: e.Time, Owner: ours.Owner}
+	if r.Owner == "" {
+		r.LeaseMS = max(0, ours.LeaseMS)
+	}
 	if slices.ContainsFunc(open, func(p OpenRun) bool { return p.Invocation == d.ParentRunID && p.Thread != r.Thread }) {
 		r.Parent = d.ParentRunID
 	}

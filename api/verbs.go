@@ -104,6 +104,20 @@ type Cancelled struct {
 	Withdrawn  int             `json:"withdrawn,omitempty"` // number of inputs that were withdrawn with it
 }
 
+// A Renewal says that the program which writes a run is alive. It is a
+// [tapedeck.Conflict] if the run is not open, or if the server drives it.
+type Renewal struct {
+	Session    string `json:"-"`
+	Invocation string `json:"invocation"`
+}
+
+// Renewed reports what a [Renewal] did.
+type Renewed struct {
+	Session    string `json:"session_id"`
+	Invocation string `json:"invocation_id"`
+	LeaseMS    int64  `json:"lease_ms"` // how long the program may be silent from now on, in milliseconds
+}
+
 // An Answer answers a permission that an agent asked for. It is a
 // [tapedeck.Conflict] if the permission was answered before or ended with its run, a
 // [tapedeck.NotFound] if the session has no such permission, and

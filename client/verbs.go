@@ -23,6 +23,12 @@ func (c *Client) Cancel(ctx context.Context, session, invocation string) (api.Ca
 	return post[api.Cancelled](ctx, c, sessionPath(session, "cancel"), api.Cancel{Invocation: invocation})
 }
 
+// Renew says that the program which writes a run is alive, so that the server does not end
+// the run. [Client.KeepAlive] does it until the run ends.
+func (c *Client) Renew(ctx context.Context, r api.Renewal) (api.Renewed, error) {
+	return post[api.Renewed](ctx, c, sessionPath(r.Session, "renew"), r)
+}
+
 // Resume asks the agent of a thread to continue its newest run, which stopped
 // before its end.
 func (c *Client) Resume(ctx context.Context, r api.Resume) (api.Started, error) {

@@ -153,6 +153,7 @@ var table = map[string]row{
 	"PATCH /api/v1/sessions/{id}/inputs/{input}":          {rule: "444-0--4-?", body: `{}`}, // there is none
 	"DELETE /api/v1/sessions/{id}/inputs/{input}":         {rule: "444-0--4-?"},
 	"POST /api/v1/sessions/{id}/cancel":                   {rule: writes, body: `{}`},
+	"POST /api/v1/sessions/{id}/renew":                    {rule: appends, body: `{"invocation":"inv"}`},
 	"POST /api/v1/sessions/{id}/clear":                    {rule: writes, body: `{}`},
 	"POST /api/v1/sessions/{id}/overwrite":                {rule: writes, body: `{"from_offset":2}`},
 	"POST /api/v1/sessions/{id}/rewind":                   {rule: writes, body: `{"to_offset":2}`},

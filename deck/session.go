@@ -64,6 +64,12 @@ func (s *Session) Cancel(ctx context.Context, invocation string) (api.Cancelled,
 	return s.deck.engine.Cancel(ctx, s.id, invocation)
 }
 
+// Renew says that the program of a run which it writes with [Session.Append] is alive. It is
+// a [tapedeck.Conflict] if the run is not open, or if the deck drives it.
+func (s *Session) Renew(ctx context.Context, invocation string) (api.Renewed, error) {
+	return s.deck.engine.Renew(ctx, api.Renewal{Session: s.id, Invocation: invocation})
+}
+
 // CancelAll is like [Session.Cancel], and withdraws the inputs that wait in the thread of
 // the run.
 func (s *Session) CancelAll(ctx context.Context, invocation string) (api.Cancelled, error) {

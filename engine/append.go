@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/jsonobj"
 )
 
 // Append appends events of a client. It normalizes AG-UI events to the form of the
@@ -122,6 +123,9 @@ func fromOutside(ev *tapedeck.Event) error {
 	}
 	if ev.Type == tapedeck.RunStarted {
 		disown(ev, d)
+		if err := checkLease(d["metadata"]); err != nil {
+			return err
+		}
 	}
 	if !ev.Time.IsZero() {
 		keepTime(ev, d)
@@ -159,6 +163,23 @@ func disown(ev *tapedeck.Event, d map[string]json.RawMessage) {
 	ours.Owner = ""
 	d["metadata"] = object(ours.In(metadata))
 	ev.Data = object(d)
+}
+
+// minLease is the shortest lease of a run. A program that renews it every third of the time
+// must survive a pause of its garbage collector, or a slow network.
+const minLease = time.Second
+
+// checkLease refuses a lease of a RUN_STARTED that the engine could not keep.
+func checkLease(metadata json.RawMessage) error {
+	raw := jsonobj.Member(jsonobj.Member(metadata, "tapedeck"), "leaseMs")
+	if raw == nil {
+		return nil
+	}
+	if ms := tapedeck.MetaOf(metadata).LeaseMS; ms < minLease.Milliseconds() {
+		return tapedeck.Errorf(tapedeck.Invalid, "the lease of a run is a whole number of milliseconds, at least %d, not %.40s", minLease.Milliseconds(), raw).
+			WithHint("leave leaseMs out for the lease of the server")
+	}
+	return nil
 }
 
 // keepTime moves the time that a producer gave into the data, unless the data has a

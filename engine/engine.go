@@ -138,7 +138,7 @@ func New(o Options) *Engine {
 	e := &Engine{options: o, store: o.Store, views: o.Views, id: tapedeck.NewID("eng_"), runs: map[string]*run{}, feeder: newFeeder(), jumping: map[string]*jumpGate{}}
 	e.life, e.endLife = context.WithCancel(context.Background())
 	e.trial = newTrial(e)
-	e.leases = leases{since: o.Now(), lastEvent: map[leaseKey]time.Time{}}
+	e.leases = leases{since: o.Now(), longest: o.Lease, lastEvent: map[leaseKey]time.Time{}, short: map[leaseKey]time.Duration{}}
 	e.presence = presence.New(0, e.storeLeft)
 	e.wg.Go(e.sweep)
 	e.store.Observe(tapedeck.Observer{Committed: e.feeder.observe})

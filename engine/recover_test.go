@@ -134,6 +134,86 @@ func TestLease(t *testing.T) {
 	})
 }
 
+// A run with a lease of its own ends soon after its program has died, and lives as long as the
+// program renews it, which leaves nothing in the log. A restart gives each run a whole lease.
+func TestLeaseOfRun(t *testing.T) {
+	inBubble(t, chatty, func(w *world) {
+		begin := func(id, lease string) {
+			w.create(id)
+			w.must(w.append(id, `RUN_STARTED {"runId":"r","metadata":{"tapedeck":{"leaseMs":`+lease+`}}}`))
+		}
+		renew := func(e *engine.Engine, id, run string) error {
+			_, err := e.Renew(w.Context(), api.Renewal{Session: id, Invocation: run})
+			return err
+		}
+		endsWithin := func(id string, least, most time.Duration) {
+			w.Helper()
+			for begun := time.Now(); ; time.Sleep(100 * time.Millisecond) {
+				passed := time.Since(begun)
+				if open := len(w.head(id).Runs) > 0; !open && passed >= least || passed > most {
+					if open {
+						w.Errorf("the run of %s is open after %v", id, most)
+					}
+					return
+				} else if !open {
+					w.Errorf("the run of %s ended after %v", id, passed)
+					return
+				}
+			}
+		}
+		begin("dead", "15000")
+		endsWithin("dead", 15*time.Second, 16100*time.Millisecond)
+		if ev, status := w.end("dead"); status != tapedeck.StatusInterrupted || !strings.Contains(string(ev.Data), tapedeck.CodeLeaseExpired) {
+			w.Errorf("it ended %s with %s", status, ev.Data)
+		}
+		refuses(w, renew(w.Engine, "dead", "r"), tapedeck.Conflict, "is not open")
+		refuses(w, renew(w.Engine, "nowhere", "r"), tapedeck.NotFound, "no session")
+
+		begin("alive", "15000")
+		sub := parse(`RUN_STARTED {"threadId":"t","runId":"sub","parentRunId":"r"}`)
+		sub[0].Thread = "t"
+		_, err := w.Append(w.Context(), tapedeck.Append{Session: "alive", Events: sub})
+		w.must(err)
+		begin("huge", "9223372036854775807") // not longer than that of the server
+		events := len(w.events("alive"))
+		for range 200 {
+			time.Sleep(14 * time.Second)
+			w.must(renew(w.Engine, "alive", "r"))
+			w.must(renew(w.Engine, "alive", "sub"))
+		}
+		if now := w.events("alive"); len(w.head("alive").Runs) != 2 || len(now) != events {
+			w.Errorf("the run that was renewed has %d events more, and %v", len(now)-events, w.head("alive").Runs)
+		}
+		if len(w.head("huge").Runs) != 0 {
+			w.Error("a run was silent for longer than the lease of the server")
+		}
+		for range 20 { // a sub-agent keeps the run of its parent open
+			time.Sleep(14 * time.Second)
+			w.must(renew(w.Engine, "alive", "sub"))
+		}
+		if len(w.head("alive").Runs) != 2 {
+			w.Error("the run of a parent ended while its sub-agent was alive")
+		}
+		crash(w)
+		next := w.open(silent)
+		_, err = next.Recover(w.Context())
+		w.must(err)
+		endsWithin("alive", 15*time.Second, 16100*time.Millisecond)
+
+		for _, id := range []string{"driven", "wrong"} {
+			_, err := next.Create(w.Context(), api.NewSession{ID: id})
+			w.must(err)
+		}
+		started, err := next.Start(w.Context(), api.Task{Session: "driven", Text: "go"})
+		w.must(err)
+		refuses(w, renew(next, "driven", started.Invocation), tapedeck.Conflict, "the server that drives it")
+		for _, lease := range []string{"0", "999", "-1", "1.5", `"15s"`, "null", "1e99"} {
+			_, err := next.Append(w.Context(), tapedeck.Append{Session: "wrong", Events: parse(`RUN_STARTED {"runId":"r","metadata":{"tapedeck":{"leaseMs":` + lease + `}}}`)})
+			refuses(w, err, tapedeck.Invalid, "at least 1000, not "+lease)
+		}
+	})
+}
+
 // If the store is down, the sweep tries again.
 func TestLeaseOutage(t *testing.T) {
 	inBubble(t, silent, func(w *world) {
@@ -153,8 +233,8 @@ func TestLeaseLastMoment(t *testing.T) {
 	inBubble(t, silent, func(w *world) {
 		w.create("s")
 		w.must(w.append("s", `RUN_STARTED {"runId":"r"}`))
-		w.store.lag.Store(int64(time.Minute)) // the sweep at 12:30 writes at 13:30
-		time.Sleep(12*time.Minute + 45*time.Second)
+		w.store.lag.Store(int64(time.Minute)) // the sweep at 10:01 writes at 11:01
+		time.Sleep(10*time.Minute + 15*time.Second)
 		w.store.lag.Store(0)
 		w.must(w.append("s", `STATE_DELTA {"delta":[]}`))
 		time.Sleep(3 * time.Minute)

@@ -111,7 +111,7 @@ var changing = map[string]call{
 	},
 	"Close": func(ctx context.Context, v *guard.Guarded, _ string) error {
 		_, err := v.CancelAll(ctx, "s", "inv_ask")
-		for _, run := range []string{"inv_mine", "inv_walk"} {
+		for _, run := range []string{"inv_mine", "inv_walk", "inv_out"} {
 			if err == nil {
 				_, err = v.Cancel(ctx, "s", run)
 			}
@@ -147,6 +147,10 @@ var changing = map[string]call{
 	},
 	"CancelAll": func(ctx context.Context, v *guard.Guarded, _ string) error {
 		_, err := v.CancelAll(ctx, "s", "inv_ask")
+		return err
+	},
+	"Renew": func(ctx context.Context, v *guard.Guarded, _ string) error { // in memory, for the session that it has read
+		_, err := v.Renew(ctx, api.Renewal{Session: "s", Invocation: "inv_out"})
 		return err
 	},
 	"Resume": func(ctx context.Context, v *guard.Guarded, _ string) error {
@@ -494,6 +498,10 @@ func furnish(t *testing.T, e *engine.Engine, owner string, labels map[string]str
 			must(err)
 		}
 	}
+	outside := payload.NewEvent(payload.RunStarted{ThreadID: "outside", RunID: "inv_out"})
+	outside.Thread, outside.Invocation = "outside", "inv_out"
+	_, err = e.Append(ctx, tapedeck.Append{Session: "s", Events: []tapedeck.Event{outside}})
+	must(err)
 	late, err := e.Append(ctx, message("done"))
 	must(err)
 	_, err = e.Rewind(ctx, api.Rewind{Session: "s", Thread: "done", ToOffset: &late.First})
@@ -504,7 +512,7 @@ func furnish(t *testing.T, e *engine.Engine, owner string, labels map[string]str
 }
 
 // runs are those that furnish leaves open.
-var runs = []string{"inv_ask", "inv_mine", "inv_walk"}
+var runs = []string{"inv_ask", "inv_mine", "inv_walk", "inv_out"}
 
 func message(thread string) tapedeck.Append {
 	ev := payload.NewEvent(payload.MessageAdded{Message: payload.NewMessage("m_"+thread, payload.RoleUser, "hi")})

@@ -25,6 +25,7 @@ type Verbs interface {
 	Agents() []tapedeck.Agent
 	Start(ctx context.Context, t api.Task) (api.Started, error)
 	Cancel(ctx context.Context, session, invocation string) (api.Cancelled, error)
+	Renew(ctx context.Context, r api.Renewal) (api.Renewed, error)
 	Resume(ctx context.Context, r api.Resume) (api.Started, error)
 	Answer(ctx context.Context, a api.Answer) (api.Answered, error)
 
@@ -255,6 +256,22 @@ func (v *Guarded) Cancel(ctx context.Context, session, invocation string) (api.C
 		return api.Cancelled{}, err
 	}
 	return v.verbs.Cancel(ctx, session, invocation)
+}
+
+// Renew says that the program of a run is alive. An agent's token does it for its own run.
+func (v *Guarded) Renew(ctx context.Context, r api.Renewal) (api.Renewed, error) {
+	need := access.Write
+	if i := access.From(ctx); i != nil && i.Role == access.Agent {
+		if r.Invocation != i.Limits.Invocation {
+			return api.Renewed{}, tapedeck.Errorf(tapedeck.Forbidden, "this token writes run %s, and not run %s", i.Limits.Invocation, r.Invocation)
+		}
+		need = access.Read
+	}
+	ctx, _, err := v.g.allow(ctx, r.Session, need)
+	if err != nil {
+		return api.Renewed{}, err
+	}
+	return v.verbs.Renew(ctx, r)
 }
 
 // Resume continues a run.

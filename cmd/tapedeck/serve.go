@@ -92,7 +92,7 @@ with HTTPS, and to those that --webhook-allow names.`,
 	fl.IntVar(&f.maxConns, "max-connections", 0, "largest number of connections (default: derived from the limit of open files, ulimit -n)")
 	fl.StringVar(&f.memoryLimit, "memory-limit", "", "memory that the server tries to stay within, such as 512MiB (default $GOMEMLIMIT, otherwise derived from the control group)")
 	fl.DurationVar(&f.longPoll, "long-poll", 25*time.Second, "how long a long poll waits")
-	fl.DurationVar(&f.lease, "lease", 10*time.Minute, "end a run of an external writer when none of its events arrives for this long")
+	fl.DurationVar(&f.lease, "lease", 10*time.Minute, "end a run of an external writer that is silent for this long, unless the run asks for less")
 	fl.DurationVar(&f.runTimeout, "run-timeout", 0, "stop a run that takes longer, and end it as failed (default: no limit)")
 	fl.DurationVar(&f.idleTimeout, "idle-timeout", deck.DefaultIdleTimeout, "stop a run whose agent sends nothing for this long, and end it as failed; waiting for an answer from people does not count; 0 for no limit")
 	fl.DurationVar(&f.killAfter, "kill-after", engine.DefaultKillAfter, "how long an agent may take to end after a cancel, a time-out or the stop of the server; then its run ends without it")

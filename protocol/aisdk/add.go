@@ -2,6 +2,7 @@ package aisdk
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"slices"
 
@@ -154,7 +155,13 @@ func (in *input) events(fresh []payload.Message, continued chain) (events []tape
 		return events, nil
 	}
 	begin := payload.RunStarted{ThreadID: tapedeck.MainThread, RunID: in.Run}
-	begin.Metadata = tapedeck.Meta{Agent: in.agent}.In(nil)
+	ours := tapedeck.Meta{Agent: in.agent}
+	if in.LeaseMS != nil {
+		if err := json.Unmarshal(in.LeaseMS, &ours.LeaseMS); err != nil || ours.LeaseMS == 0 {
+			return nil, tapedeck.Errorf(tapedeck.Invalid, "leaseMs is a whole number of milliseconds, not %.40s", in.LeaseMS)
+		}
+	}
+	begin.Metadata = ours.In(nil)
 	if continued != nil {
 		begin.ParentRunID = continued.last().Invocation
 	}

@@ -28,8 +28,9 @@ type input struct {
 	Messages  []message       `json:"messages"`
 	Trigger   string          `json:"trigger"`
 	MessageID string          `json:"messageId"`
-	Config    json.RawMessage `json:"config"` // for the agent's runner; nil for none
-	Run       string          `json:"run"`    // the id of the run that begins with the messages, of an agent elsewhere; "" for none
+	Config    json.RawMessage `json:"config"`  // for the agent's runner; nil for none
+	Run       string          `json:"run"`     // the id of the run that begins with the messages, of an agent elsewhere; "" for none
+	LeaseMS   json.RawMessage `json:"leaseMs"` // how long the program of the run may be silent; nil for the lease of the server
 
 	agent   string
 	version int

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -127,6 +128,14 @@ func (g *engine) Cancel(ctx context.Context, session, invocation string) (api.Ca
 		}
 	}
 	return api.Cancelled{}, tapedeck.Errorf(tapedeck.Conflict, "nothing is running in session %s", session)
+}
+
+func (g *engine) Renew(ctx context.Context, r api.Renewal) (api.Renewed, error) {
+	s, err := g.Head(ctx, r.Session)
+	if err == nil && !slices.ContainsFunc(s.Runs, func(o tapedeck.OpenRun) bool { return o.Invocation == r.Invocation }) {
+		err = tapedeck.Errorf(tapedeck.Conflict, "run %s is not open in session %s", r.Invocation, r.Session)
+	}
+	return api.Renewed{Session: r.Session, Invocation: r.Invocation, LeaseMS: 15_000}, err
 }
 
 // The queue is tested with the real engine.

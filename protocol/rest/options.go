@@ -78,6 +78,7 @@ type Runner interface {
 	Agents() []tapedeck.Agent
 	Start(ctx context.Context, t api.Task) (api.Started, error)
 	Cancel(ctx context.Context, session, invocation string) (api.Cancelled, error)
+	Renew(ctx context.Context, r api.Renewal) (api.Renewed, error)
 	Resume(ctx context.Context, r api.Resume) (api.Started, error)
 	Answer(ctx context.Context, a api.Answer) (api.Answered, error)
 	SendMessage(ctx context.Context, m api.SendMessage) (api.MessageSent, error)

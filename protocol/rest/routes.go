@@ -97,6 +97,11 @@ func runRoutes() []Route {
 			serve: (*handler).cancel,
 		},
 		{
+			Method: http.MethodPost, Path: "/sessions/{id}/renew", Summary: "Say that the program which writes a run is alive.",
+			Request: api.Renewal{}, Answer: api.Renewed{}, Status: http.StatusOK,
+			serve: (*handler).renew,
+		},
+		{
 			Method: http.MethodPost, Path: "/sessions/{id}/resume", Summary: "Continue a run that was cancelled, interrupted or has failed.",
 			Request: api.Resume{}, Optional: true, Answer: api.Started{}, Status: http.StatusAccepted,
 			serve: (*handler).resume,

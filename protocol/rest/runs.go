@@ -90,6 +90,26 @@ func (h *handler) cancel(w http.ResponseWriter, r *http.Request) error {
 	return httpapi.WriteJSON(w, http.StatusOK, c)
 }
 
+func (h *handler) renew(w http.ResponseWriter, r *http.Request) error {
+	id, err := target(r)
+	if err != nil {
+		return err
+	}
+	in, err := decode[api.Renewal](h, w, r)
+	if err != nil {
+		return err
+	}
+	if err := tapedeck.CheckID("the invocation", in.Invocation); err != nil {
+		return err
+	}
+	in.Session = id
+	out, err := h.Verbs.Renew(r.Context(), in)
+	if err != nil {
+		return err
+	}
+	return httpapi.WriteJSON(w, http.StatusOK, out)
+}
+
 func (h *handler) agents(w http.ResponseWriter, r *http.Request) error {
 	if q := httpapi.ParseQuery(r); q.Err != nil {
 		return q.Err

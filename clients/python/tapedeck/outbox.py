@@ -32,16 +32,14 @@ class _Delta:
 class Outbox:
     """Sends events in the background, in their order, as a producer.
 
-    ``alive`` is called after that many seconds without an event and returns an event to send.
     ``explain`` turns the error that ends the outbox into the one that callers get, and
     ``on_fail`` is called with that one, once.
     """
 
     def __init__(
-        self, producer: Producer, alive_after: float, alive: Callable[[], dict[str, Any]],
-        explain: Callable[[TapedeckError], TapedeckError], on_fail: Callable[[TapedeckError], None],
+        self, producer: Producer, explain: Callable[[TapedeckError], TapedeckError], on_fail: Callable[[TapedeckError], None],
     ) -> None:
-        self._producer, self._alive_after, self._alive = producer, alive_after, alive
+        self._producer = producer
         self._explain, self._on_fail = explain, on_fail
         self._change = threading.Condition()
         self._queue: deque[tuple[bytes | _Delta, int]] = deque()
@@ -54,6 +52,10 @@ class Outbox:
         self.error: TapedeckError | None = None
         self._thread = threading.Thread(target=self._run, name="tapedeck-outbox", daemon=True)
         self._thread.start()
+
+    def quiet_for(self) -> float:
+        """Returns for how many seconds nothing was sent."""
+        return time.monotonic() - self._sent
 
     def full(self) -> bool:
         return self._bytes > PENDING
@@ -137,8 +139,7 @@ class Outbox:
         with self._change:
             self._sending = False
             self._change.notify_all()
-            if not self._change.wait_for(lambda: self._stopped() or self._queue, self._alive_after):
-                self._queue.append((encode(self._alive()), 0))
+            self._change.wait_for(lambda: self._stopped() or self._queue)
             wait = self._sent + PACE - time.monotonic()
             if wait > 0 and not self.full():
                 self._change.wait_for(lambda: self._stopped() or self._hurry or self.full(), wait)

@@ -47,9 +47,9 @@ class Run:
     If a user cancels the run on any screen, ``cancelled`` becomes true, ``on_cancel`` is called
     on another thread, and the next call raises :class:`tapedeck.Cancelled`.
 
-    After ``alive`` seconds without an event the run sends one, so that the server does not end it
-    as abandoned (``serve --lease``). A server that is restarted is waited for, ``give_up``
-    seconds long; no event is lost or stored twice.
+    If this program dies, the server ends the run as interrupted after ``lease`` seconds, at least
+    one. While the run is silent, a thread renews the lease; it leaves nothing in the log. A server
+    that is restarted is waited for, ``give_up`` seconds long; no event is lost or stored twice.
 
     The methods may be called by several threads. ``status`` is ``running``, ``complete``,
     ``failed``, ``cancelled`` or ``interrupted``. ``offset`` is that of the first event, -1 before.
@@ -58,7 +58,7 @@ class Run:
     def __init__(
         self, session: Session, task: str | None, *, agent: str | None, actor: str | None, thread: str | None,
         invocation: str | None, message_id: str | None, model: str | None, on_cancel: Callable[[], None] | None,
-        alive: float, give_up: float,
+        lease: float, give_up: float,
     ) -> None:
         self.session = session
         self.invocation = invocation or new_id("inv_")
@@ -66,9 +66,10 @@ class Run:
         self.offset = -1
         self._task, self._message_id = task, message_id or new_id("msg_")
         self._agent, self._model, self._user, self._thread = agent, model, actor, thread
-        self._on_cancel, self._alive = on_cancel, alive
+        self._on_cancel, self._lease = on_cancel, lease
         self._producer = Producer(session, give_up=give_up)
         self._cancelled = threading.Event()
+        self._over = threading.Event()
         self.lock = threading.RLock()
         self._turn = 0
         self._open: dict[tuple[str, str], str] = {}  # kind and key to the id of an open message
@@ -96,17 +97,17 @@ class Run:
         if self._task is not None:
             message = {"id": self._message_id, "role": "user", "content": clean(self._task)}
             first.append(self._event("message.added", {"message": message}, self._user or ""))
-        about = {k: v for k, v in (("agent", self._agent), ("model", self._model)) if v}
-        data: dict[str, Any] = {"threadId": self._thread or "main", "runId": self.invocation}
-        if about:
-            data["metadata"] = {"tapedeck": about}
+        about: dict[str, Any] = {k: v for k, v in (("agent", self._agent), ("model", self._model)) if v}
+        about["leaseMs"] = round(self._lease * 1000)
+        data: dict[str, Any] = {"threadId": self._thread or "main", "runId": self.invocation, "metadata": {"tapedeck": about}}
         first.append(self._event("RUN_STARTED", data))
         done = self._producer.append(*first)
         self.offset = done.get("first", done["head"] - len(first))
-        self._box = Outbox(self._producer, self._alive, self._alive_event, self._explain, self._failed)
+        self._box = Outbox(self._producer, self._explain, self._failed)
         self._follower = self.session.follow(
             self.offset, until="terminal", invocation=self.invocation, type=[*_TERMINAL, "permission.answered"], give_up=None)
         threading.Thread(target=self._watch, name="tapedeck-watch", daemon=True).start()
+        threading.Thread(target=self._renew, name="tapedeck-renew", daemon=True).start()
         return self
 
     def _event(self, type: str, data: Mapping[str, Any], actor: str | None = None) -> dict[str, Any]:
@@ -114,9 +115,6 @@ class Run:
             actor = f"agent:{self._agent}" if self._agent else ""
         return Event(
             type, dict(data), thread=self._thread or "", invocation=self.invocation, turn=self._turn, actor=actor).to_dict()
-
-    def _alive_event(self) -> dict[str, Any]:
-        return self._event("CUSTOM", {"name": "tapedeck.alive", "value": None})
 
     # What the agent does.
 
@@ -350,6 +348,7 @@ class Run:
 
     def _release(self) -> None:
         """Ends the threads."""
+        self._over.set()
         self._follower.close()
         self._outbox().close()
         with self._answered:
@@ -364,6 +363,19 @@ class Run:
         except TapedeckError as e:
             # An append meets the same error. Without one, only a cancel is heard later.
             log.warning("run %s cannot hear its session: %s", self.invocation, e)
+
+    def _renew(self) -> None:
+        every = self._lease / 3
+        while not self._over.wait(every):
+            if self._outbox().quiet_for() < every:
+                continue
+            try:
+                every = min(every, self.session.renew(self.invocation, timeout=every)["lease_ms"] / 3000)
+            except TapedeckError as e:
+                # Everything but the end of the run may pass: the next time tries again.
+                if e.kind == "conflict" and not self._ending:
+                    self._outbox().fail(self._explain(e))
+                    return
 
     def _heard(self, event: Event) -> None:
         if event.type == "permission.answered":

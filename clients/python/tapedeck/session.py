@@ -9,7 +9,7 @@ from .errors import TapedeckError
 from .follow import Follower
 from .transport import Transport, encode, path_of
 from .types import (
-    Amount, Answered, Appended, CancelledRun, Context, Erased, Event, Input, MessageSent, Permission, Rewound, SessionInfo,
+    Amount, Answered, Appended, CancelledRun, Context, Erased, Event, Input, MessageSent, Permission, RenewedRun, Rewound, SessionInfo,
     Snapshot, Started, Summary, When, Workflow, event_of,
 )
 
@@ -169,6 +169,10 @@ class Session:
         waits in the thread is run; with ``all``, the tasks that wait are withdrawn."""
         return self._post("cancel", invocation=invocation, all=all or None)
 
+    def renew(self, invocation: str, *, timeout: float | None = None) -> RenewedRun:
+        """Says that the program which writes a run is alive. :class:`tapedeck.Run` does it by itself."""
+        return self._post("renew", invocation=invocation, timeout=timeout)
+
     def resume(
         self, task: str | None = None, *, agent: str | None = None, thread: str | None = None,
         config: dict[str, Any] | None = None, actor: str | None = None, budget: Amount | None = None,
@@ -210,14 +214,14 @@ class Session:
     def run(
         self, task: str | None = None, *, agent: str | None = None, actor: str | None = None, thread: str | None = None,
         invocation: str | None = None, message_id: str | None = None, model: str | None = None,
-        on_cancel: Callable[[], None] | None = None, alive: float = 120.0, give_up: float = 120.0,
+        on_cancel: Callable[[], None] | None = None, lease: float = 15.0, give_up: float = 120.0,
     ) -> Run:
         """Records a run of an agent in this program, as a context manager. See :class:`tapedeck.Run`."""
         from .run import Run
 
         return Run(
             self, task, agent=agent, actor=actor, thread=thread, invocation=invocation, message_id=message_id,
-            model=model, on_cancel=on_cancel, alive=alive, give_up=give_up)
+            model=model, on_cancel=on_cancel, lease=lease, give_up=give_up)
 
     # Going back.
 

@@ -63,6 +63,7 @@ class OpenRun(TypedDict):
     offset: int
     started_at: str
     owner: NotRequired[str]
+    lease_ms: NotRequired[int]
     parent: NotRequired[str]
 
 
@@ -162,6 +163,12 @@ class WaitingInput(TypedDict):
     thread: str
     offset: int
     when: NotRequired[str]
+
+
+class RenewedRun(TypedDict):
+    session_id: str
+    invocation_id: str
+    lease_ms: int
 
 
 class CancelledRun(TypedDict):

@@ -175,7 +175,7 @@ class Verbs(ServerCase):
 class Types(unittest.TestCase):
     def test_types_have_the_members_of_the_api(self) -> None:
         schemas = json.loads((ROOT / "docs" / "openapi.json").read_text())["components"]["schemas"]
-        names = {"SessionInfo": "Session", "CancelledRun": "Cancelled", "SessionBudget": "Budget"}
+        names = {"SessionInfo": "Session", "CancelledRun": "Cancelled", "RenewedRun": "Renewed", "SessionBudget": "Budget"}
         checked = 0
         for name, t in vars(types).items():
             if not hasattr(t, "__required_keys__"):

@@ -1,11 +1,15 @@
 """Recording runs: one terminal event, whatever happens to the program, the server and the user."""
 
+import os
+import subprocess
+import sys
 import threading
+import time
 import unittest
 
 from tapedeck import Cancelled, Client, Run, Session, TapedeckError
 
-from .support import Server, ServerCase
+from .support import ROOT, Server, ServerCase
 
 TERMINAL = ("RUN_FINISHED", "RUN_ERROR")
 
@@ -214,16 +218,38 @@ class Lease(ServerCase):
 
     def test_a_silent_run_keeps_its_lease(self) -> None:
         s = self.client.create()
-        with s.run("x", alive=0.5) as run:
-            f = s.follow(run.offset, type="CUSTOM")
-            for _ in range(8):  # four seconds: two leases
-                self.assertEqual(next(f).data["name"], "tapedeck.alive")
-            f.close()
+        silent = threading.Event()
+        with s.run("x", lease=1) as run:
+            run.text("hm")
+            run.flush()
+            head = s.info()["head"]
+            silent.wait(5)  # five leases
+            self.assertEqual(s.info()["head"], head)
+        self.assertEqual(run.status, "complete")
+
+    def test_the_run_of_a_dead_program_is_taken_over(self) -> None:
+        s = self.client.create()
+        code = "import sys, tapedeck\nwith tapedeck.Client(sys.argv[1]).session(sys.argv[2]).run('x', lease=1) as run:\n    run.text('half')\n    run.flush()\n    print('begun', flush=True)\n    sys.stdin.read()"
+        with subprocess.Popen(
+            [sys.executable, "-c", code, self.server.url, s.id], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            env={**os.environ, "PYTHONPATH": str(ROOT / "clients" / "python")}) as program:
+            assert program.stdout is not None
+            self.assertEqual(program.stdout.readline(), "begun\n")
+            with self.assertRaises(TapedeckError) as busy, s.run("y"):
+                pass
+            self.assertEqual(busy.exception.kind, "conflict")
+            program.kill()
+        begun = time.monotonic()
+        ended = next(e for e in s.follow(0, until="terminal") if e.type == "RUN_ERROR")
+        self.assertEqual(ended.data["code"], "lease_expired")
+        self.assertLess(time.monotonic() - begun, 15)
+        with s.run("y") as run:
+            run.text("again")
         self.assertEqual(run.status, "complete")
 
     def test_a_lease_that_ends_is_heard(self) -> None:
         s = self.client.create()
-        with self.assertRaises(TapedeckError) as e, s.run("x", alive=600) as run:
+        with self.assertRaises(TapedeckError) as e, s.run("x", lease=600) as run:
             for _ in s.follow(run.offset, until="terminal", invocation=run.invocation):
                 pass
         self.assertEqual((e.exception.kind, run.status, len(terminals(s, run))), ("conflict", "interrupted", 1))

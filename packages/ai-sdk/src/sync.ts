@@ -94,9 +94,9 @@ export class Sync<M extends UIMessage> {
   private async untilBegun(id: string): Promise<void> {
     const { signal } = this.end;
     for (let waitMs = firstLookMs; !signal.aborted; waitMs = Math.min(2 * waitMs, longestLookMs)) {
-      const hidden = globalThis.document?.visibilityState === "hidden";
+      const seen = globalThis.document?.visibilityState !== "hidden";
       try {
-        if (!hidden && (await this.transport().begun(id, { signal }))) return;
+        if (seen && (await this.transport().begun(id, { signal }))) return;
         this.o.onConnection?.({ state: "idle" });
       } catch (error) {
         if (signal.aborted || !(error instanceof TapedeckError) || !error.retryable) throw error;
@@ -126,7 +126,7 @@ export class Sync<M extends UIMessage> {
   private take(e: Event): void {
     if (e.type === "RUN_STARTED") this.open = e.invocation;
     if ((e.type === "RUN_FINISHED" || e.type === "RUN_ERROR") && e.invocation === this.open) this.open = undefined;
-    if (types.includes(e.type) || jumps.includes(e.type)) this.pending.push(e);
+    if ([...types, ...jumps].includes(e.type)) this.pending.push(e);
     this.check();
   }
 
@@ -173,18 +173,15 @@ export class Sync<M extends UIMessage> {
   private dropRefused(): void {
     for (const [id, u] of this.unsent()) {
       const { status } = u.error;
-      const refused = status >= 400 && status < 500 && status !== 408;
-      if (refused) this.drop(id, u);
+      if (status >= 400 && status < 500 && status !== 408) this.drop(id, u);
     }
   }
 
   private drop(id: string, u: Unsent): void {
     this.unsent().delete(id);
-    const messages = this.messages();
-    const rest = messages.filter((m) => m.id !== id);
     // While it was there, a message that streams was appended behind it, once more.
-    const last = new Map(rest.map((m) => [m.id, m]));
-    if (rest.length < messages.length) this.show([...last.values()]);
+    const last = new Map(this.messages().map((m) => [m.id, m]));
+    if (last.delete(id)) this.show([...last.values()]);
     this.o.onUnsent?.(u as Unsent<M>);
   }
 
@@ -253,9 +250,10 @@ export class Sync<M extends UIMessage> {
 
   private fail(error: unknown): void {
     if (this.end.signal.aborted) return;
-    const typed = error instanceof TapedeckError ? error : undefined;
     this.o.onError?.(
-      typed ?? new TapedeckError("internal", "the chat could not be brought up to date", { cause: error }),
+      error instanceof TapedeckError
+        ? error
+        : new TapedeckError("internal", "the chat could not be brought up to date", { cause: error }),
     );
   }
 }

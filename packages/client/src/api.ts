@@ -163,6 +163,8 @@ export function createApi(http: Http) {
     task: (id: string, body: wire.Task, o?: CallOptions) => post<wire.Started>(sessionPath(id, "task"), body, o),
     cancel: (id: string, invocation?: string, o?: CallOptions) =>
       post<wire.Cancelled>(sessionPath(id, "cancel"), invocation && { invocation }, o),
+    renew: (id: string, invocation: string, o?: CallOptions) =>
+      post<wire.Renewed>(sessionPath(id, "renew"), { invocation }, o),
     inputs: async (id: string, thread?: string, o?: CallOptions) =>
       (await get<wire.Inputs>(sessionPath(id, "inputs") + query({ thread }), o)).inputs,
     withdraw: (id: string, input: string, o?: CallOptions) =>

@@ -82,6 +82,11 @@ export class Session {
     return this.api.cancel(this.id, invocation, o);
   }
 
+  /** Says that the program which writes a run is alive. `record` does it by itself. */
+  renew(invocation: string, o?: CallOptions): Promise<wire.Renewed> {
+    return this.api.renew(this.id, invocation, o);
+  }
+
   /** Continues the newest run of a thread that was cancelled, interrupted or failed. */
   resume(t?: wire.Resume, o?: CallOptions): Promise<wire.Started> {
     return this.api.resume(this.id, t, o);

@@ -1045,6 +1045,7 @@ export type OpenRun = {
   offset: number;
   started_at: string;
   owner?: string;
+  lease_ms?: number;
   parent?: string;
 };
 
@@ -1444,6 +1445,16 @@ export type Rename = {
   change_labels?: Record<string, string | null>;
   budget?: Amount;
   actor?: string;
+};
+
+export type Renewal = {
+  invocation: string;
+};
+
+export type Renewed = {
+  session_id: string;
+  invocation_id: string;
+  lease_ms: number;
 };
 
 export type ReplayIndex = {

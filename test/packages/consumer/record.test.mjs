@@ -1,5 +1,7 @@
 // Agents of this program are recorded by the real program, which is killed in mid-run.
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { test } from "node:test";
 import { createClient } from "@tapedeck/client";
 import { record } from "@tapedeck/client/record";
@@ -144,12 +146,39 @@ recording("a rewind that reverts the run ends it", async (session, screen) => {
 recording(
   "a run that the server has ended as abandoned says so",
   async (session) => {
-    const done = record(session, "x", (run) => stopped(run.signal), { aliveMs: 3_600_000 });
+    const done = record(session, "x", (run) => stopped(run.signal));
     await assert.rejects(done, { kind: "conflict", message: /was ended by somebody else/ });
     assert.equal((await session.info()).status, "interrupted");
   },
   ["--lease", "1s"],
 );
+
+recording("the run of a program that is killed ends soon, and the next one begins", async (session, screen, server) => {
+  const code = `
+    import { createClient } from "@tapedeck/client";
+    import { record } from "@tapedeck/client/record";
+    const [url, id] = process.argv.slice(1);
+    await record(createClient({ url }).session(id), "x", async (run) => {
+      await run.text("half");
+      await run.flush();
+      console.log("begun");
+      await new Promise((wait) => setTimeout(wait, 600_000));
+    }, { leaseMs: 2000 });`;
+  const program = spawn(process.execPath, ["--input-type=module", "-e", code, server.url, session.id]);
+  await once(program.stdout, "data");
+  const busy = () => record(session, "y", (run) => run.text("whole"));
+  await assert.rejects(busy(), { kind: "conflict" });
+  const { head } = await screen.info();
+  await new Promise((wait) => setTimeout(wait, 5000)); // it is silent for longer than its lease, and alive
+  assert.equal((await screen.info()).head, head);
+  program.kill("SIGKILL");
+  const killed = Date.now();
+  for await (const e of screen.follow({ until: "terminal" }))
+    if (e.type === "RUN_ERROR") assert.equal(e.data.code, "lease_expired");
+  assert.ok(Date.now() - killed < 15_000);
+  await busy();
+  assert.deepEqual(await said(session), ["half", "whole"]);
+});
 
 recording("questions are answered on a screen, several at once", async (session, screen) => {
   const answering = async () => {

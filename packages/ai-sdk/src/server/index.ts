@@ -18,8 +18,11 @@ export interface TapedeckOptions extends ClientOptions {
   waitUntil?: (promise: Promise<unknown>) => void;
   /** How long a run waits for a server that is away, in milliseconds; two minutes without it. */
   giveUpMs?: number;
-  /** After this time without a chunk a run says that it is alive, in milliseconds; a minute without it. */
-  aliveMs?: number;
+  /**
+   * How long this program may be silent before the server takes it for dead and ends the run, in
+   * milliseconds, at least 1000; 15 seconds without it. A run renews its lease by itself.
+   */
+  leaseMs?: number;
 }
 
 export interface Tapedeck {
@@ -38,9 +41,9 @@ export interface Tapedeck {
 
 /** A Tapedeck server, for the routes of this program. */
 export function createTapedeck(o: TapedeckOptions): Tapedeck {
-  const { agent = "web", version = 6, waitUntil, giveUpMs = 120_000, aliveMs = 60_000 } = o;
+  const { agent = "web", version = 6, waitUntil, giveUpMs = 120_000, leaseMs } = o;
   const client = createClient(o);
-  const context: RunContext = { client, agent, version, waitUntil, giveUpMs, aliveMs };
+  const context: RunContext = { client, agent, version, waitUntil, giveUpMs, leaseMs };
   // Any agent of the server can read a chat.
   const base = "/aisdk/default";
   const headers = { Accept: "application/json", "Tapedeck-AI-SDK-Version": String(version) };

@@ -1,5 +1,5 @@
 import { type Client, TapedeckError } from "@tapedeck/client";
-import { Recording } from "@tapedeck/client/record";
+import { defaultLeaseMs, Recording } from "@tapedeck/client/record";
 import type { UIMessage, UIMessageChunk } from "ai";
 import type { Chunk } from "../chunks.ts";
 import { pathOf } from "../transport.ts";
@@ -19,7 +19,7 @@ export interface RunContext {
   version: number;
   waitUntil: ((promise: Promise<unknown>) => void) | undefined;
   giveUpMs: number;
-  aliveMs: number;
+  leaseMs: number | undefined;
 }
 
 /** The members of a request of `useChat` that matter here. */
@@ -68,11 +68,11 @@ export class Run {
     const { messages, trigger } = request;
     const path = `/aisdk/${encodeURIComponent(c.agent)}${pathOf(chat)}/messages`;
     const headers = { Accept: "application/json", "Content-Type": "application/json" };
-    const body = JSON.stringify({ id: chat, messages, trigger, run: id });
-    const { giveUpMs, aliveMs } = c;
+    const { giveUpMs, leaseMs = defaultLeaseMs } = c;
+    const body = JSON.stringify({ id: chat, messages, trigger, run: id, leaseMs });
     const answer = await patiently(giveUpMs, () => c.client.request(path, { method: "POST", headers, body }));
     const place = (await answer.json()) as Begun;
-    const recording = Recording.of(c.client.session(chat), id, place.from, { actor, giveUpMs, aliveMs });
+    const recording = Recording.of(c.client.session(chat), id, place.from, { giveUpMs, leaseMs });
     return new Run(c, messages, new Recorder(id, actor), recording, place);
   }
 

@@ -8,9 +8,16 @@ let server: FakeServer;
 let log: NewEvent[];
 let refuse: (e: NewEvent) => boolean;
 let away: boolean;
+let history: object[];
+let renewals: string[];
+let renew: (c: FakeConnection) => void;
 
 beforeEach(() => {
-  [server, log, refuse, away] = [new FakeServer(), [], () => false, false];
+  [server, log, refuse, away, history, renewals] = [new FakeServer(), [], () => false, false, [], []];
+  renew = (c) => {
+    renewals.push(`${String(c.body)} at ${server.clock / 1000} s`);
+    c.reply(200, { session_id: "s", invocation_id: "i", lease_ms: 15_000 });
+  };
 });
 
 /** Answers the requests that wait, as a server with one session does. */
@@ -20,8 +27,10 @@ async function serve(): Promise<void> {
     await server.settle();
     for (const c of server.connections.filter((c) => !answered.has(c))) {
       answered.add(c);
-      if (c.method !== "POST") c.open();
+      if (c.url.pathname.endsWith("/events") && c.method === "GET") c.reply(200, { events: history, has_more: false });
+      else if (c.method !== "POST") c.open();
       else if (away) c.break();
+      else if (c.url.pathname.endsWith("/renew")) renew(c);
       else {
         const events = [JSON.parse(String(c.body))].flat() as NewEvent[];
         if (events.some(refuse)) c.refuse(400, "invalid");
@@ -110,26 +119,70 @@ test("a server that is away is waited for, and not without end", async () => {
   await expect(done).rejects.toMatchObject({ kind: "unreachable" });
 });
 
-test("a silent agent says that it is alive", async () => {
+/** A run that says something, and ends when the test wants it. */
+async function silent(o: RunOptions = {}) {
   let end = () => {};
-  const done = begin((run) => {
+  const done = begin(async (run) => {
     run.text("hm");
-    return new Promise<void>((resolve) => {
-      end = resolve;
-    });
-  });
+    await Promise.race([new Promise<void>((resolve) => (end = resolve)), aborted(run.signal)]);
+    run.signal.throwIfAborted();
+  }, o);
   await serve();
-  await server.pass(60_000);
-  await serve();
-  expect(types()).not.toContain("CUSTOM"); // it has spoken since the run began
-  await server.pass(60_000);
-  await serve();
-  expect(last()).toMatchObject({ type: "CUSTOM", invocation: "i", actor: "agent:a", data: { name: "tapedeck.alive" } });
+  const pass = async (seconds: number) => {
+    for (let i = 0; i < seconds; i++) {
+      await server.pass(1000);
+      await serve();
+    }
+  };
+  return { done, pass, end: () => end() };
+}
+
+const aborted = (s: AbortSignal) => new Promise<void>((resolve) => s.addEventListener("abort", () => resolve()));
+
+test("a silent program renews the lease of its run, and leaves nothing in the log", async () => {
+  const { done, pass, end } = await silent();
+  expect(log[1]!.data).toMatchObject({ metadata: { tapedeck: { agent: "a", leaseMs: 15_000 } } });
+  const events = log.length;
+  const begun = server.clock / 1000;
+  await pass(5);
+  expect(renewals).toEqual([]); // it has spoken since the run began
+  await pass(10);
+  expect(renewals).toEqual([10, 15].map((s) => `{"invocation":"i"} at ${begun + s} s`));
+  expect(log.length).toBe(events);
   end();
   await serve();
   await done;
-  await server.pass(600_000);
-  expect(types().at(-1)).toBe("RUN_FINISHED");
+  await pass(60);
+  expect(renewals).toHaveLength(2);
+});
+
+test("it renews as often as the server wants, and survives a server that is away", async () => {
+  renew = (c) => {
+    renewals.push("");
+    c.reply(200, { session_id: "s", invocation_id: "i", lease_ms: 3000 });
+  };
+  const { done, pass, end } = await silent({ leaseMs: 6000 });
+  await pass(4);
+  expect(renewals).toHaveLength(1);
+  away = true;
+  await pass(30);
+  away = false;
+  await pass(4);
+  expect(renewals.length).toBeGreaterThan(2);
+  end();
+  await serve();
+  await done;
+});
+
+test("a run that has ended stops the agent when the lease is to be renewed", async () => {
+  const { done, pass } = await silent();
+  renew = (c) => c.refuse(409, "conflict");
+  history = [{ type: "RUN_ERROR", invocation: "i", data: { message: "silent for too long", code: "lease_expired" } }];
+  await pass(10);
+  await expect(done).rejects.toMatchObject({
+    kind: "conflict",
+    message: expect.stringContaining("silent for too long"),
+  });
 });
 
 test.each([

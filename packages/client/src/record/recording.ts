@@ -11,10 +11,16 @@ export type RunStatus = "running" | "complete" | "failed" | "cancelled" | "inter
 export interface RecordingOptions {
   /** How long it waits for a server that is away, in milliseconds; two minutes without it. */
   giveUpMs?: number | undefined;
-  /** How often the run looks whether it was silent, and says that it is alive, in milliseconds; a minute without it. */
-  aliveMs?: number | undefined;
+  /**
+   * How long this program may be silent before the server takes it for dead and ends the run, in
+   * milliseconds, at least 1000; 15 seconds without it. It renews the lease by itself.
+   */
+  leaseMs?: number | undefined;
   environment?: Environment | undefined;
 }
+
+/** The lease of a run without the option. */
+export const defaultLeaseMs = 15_000;
 
 const terminal = ["RUN_FINISHED", "RUN_ERROR"];
 
@@ -31,23 +37,22 @@ export class Recording {
   /** The offset of the first event of the run. */
   offset = -1;
   private readonly env: Environment;
-  private readonly aliveMs: number;
+  private everyMs: number; // between two looks
   private readonly producer: EventProducer;
   private readonly outbox: Outbox;
   private readonly stop = new AbortController();
   private readonly over = new AbortController(); // nobody listens any more
-  private readonly alive: NewEvent;
   private readonly answers = new Map<string, string | undefined>();
   private readonly waiting = new Set<() => void>(); // for an answer
   private ending = false;
   private silent = false; // since the last look
+  private renewal: AbortController | undefined; // of the newest request for it
   private timer: unknown;
 
-  private constructor(session: Session, invocation: string, start: NewEvent | undefined, o: RecordingOptions) {
+  private constructor(session: Session, invocation: string, o: RecordingOptions) {
     [this.session, this.invocation] = [session, invocation];
-    this.alive = { ...start, type: "CUSTOM", invocation, data: { name: "tapedeck.alive", value: null } };
     this.env = o.environment ?? surroundings;
-    this.aliveMs = o.aliveMs ?? 60_000;
+    this.everyMs = (o.leaseMs ?? defaultLeaseMs) / 3;
     this.signal = this.stop.signal;
     this.producer = this.producerOf(o.giveUpMs ?? 120_000);
     this.outbox = new Outbox(
@@ -61,14 +66,17 @@ export class Recording {
     );
   }
 
-  /** Begins a run with its first events, which are durable then. It fails if the thread is busy. */
+  /**
+   * Begins a run with its first events, which are durable then. It fails if the thread is busy. The
+   * last of them is RUN_STARTED, with the lease.
+   */
   static async begin(
     session: Session,
     invocation: string,
     events: NewEvent[],
     o: RecordingOptions = {},
   ): Promise<Recording> {
-    const r = new Recording(session, invocation, events.at(-1), o);
+    const r = new Recording(session, invocation, o);
     const { first, head } = await r.producer.append(events);
     r.offset = first ?? head - events.length;
     void r.listen();
@@ -77,13 +85,8 @@ export class Recording {
   }
 
   /** A run that has begun at an offset, in another request. */
-  static of(
-    session: Session,
-    invocation: string,
-    offset: number,
-    { actor, ...o }: RecordingOptions & { actor: string },
-  ): Recording {
-    const r = new Recording(session, invocation, { type: "RUN_STARTED", actor } as NewEvent, o);
+  static of(session: Session, invocation: string, offset: number, o: RecordingOptions = {}): Recording {
+    const r = new Recording(session, invocation, o);
     r.offset = offset;
     void r.listen();
     r.look();
@@ -181,6 +184,7 @@ export class Recording {
   private release(): void {
     this.ending = true;
     this.over.abort();
+    this.renewal?.abort();
     if (this.timer !== undefined) this.env.clearTimeout(this.timer);
     this.wake();
   }
@@ -206,11 +210,26 @@ export class Recording {
     });
   }
 
-  /** An agent that is silent for long must say that it is alive, or the server ends its run. */
+  /** A program that is silent says that it is alive, or the server ends its run. */
   private look(): void {
-    if (this.silent) void this.enqueue([this.alive]);
+    this.renewal?.abort(); // a server that hangs is asked again
+    this.renewal = undefined;
+    if (this.silent) void this.renew();
     this.silent = true;
-    this.timer = this.env.setTimeout(() => this.look(), this.aliveMs);
+    this.timer = this.env.setTimeout(() => this.look(), this.everyMs);
+  }
+
+  private async renew(): Promise<void> {
+    this.renewal = new AbortController();
+    const { signal } = this.renewal;
+    try {
+      const { lease_ms } = await this.session.renew(this.invocation, { signal });
+      this.everyMs = Math.min(this.everyMs, lease_ms / 3); // that of the server may be shorter
+    } catch (error) {
+      // Everything but the end of the run may pass: the next look tries again.
+      const why = this.ending ? undefined : await this.otherEnd(error);
+      if (why && !this.ending) this.lose(why);
+    }
   }
 
   /** Hears answers, and who ends the run. */

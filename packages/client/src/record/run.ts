@@ -3,7 +3,7 @@ import { TapedeckError } from "../errors.ts";
 import type { MaybePromise } from "../http.ts";
 import type { Session } from "../session.ts";
 import type { JsonObject, NewEvent } from "../wire.ts";
-import { Recording, type RecordingOptions, type RunStatus } from "./recording.ts";
+import { defaultLeaseMs, Recording, type RecordingOptions, type RunStatus } from "./recording.ts";
 
 export interface RunOptions extends RecordingOptions {
   /** The name of the agent in the log. */
@@ -68,7 +68,7 @@ export class Run {
     const invocation = o.invocation ?? newId("inv_");
     const { agent, model, thread = "main" } = o;
     const place = { invocation, ...(o.thread ? { thread: o.thread } : {}) };
-    const tapedeck = { ...(agent ? { agent } : {}), ...(model ? { model } : {}) };
+    const tapedeck = { ...(agent ? { agent } : {}), ...(model ? { model } : {}), leaseMs: o.leaseMs ?? defaultLeaseMs };
     const first: NewEvent[] = [];
     if (task !== undefined) {
       const message = { id: o.messageId ?? newId("msg_"), role: "user", content: words(task) };
