@@ -18,6 +18,7 @@ func TestFieldValue(t *testing.T) {
 	}{
 		{"string", "5", `"5"`}, {"string", ` a "b" `, `" a \"b\" "`}, {"text", "", `""`}, {"date", "2026-12-24", `"2026-12-24"`},
 		{"integer", " 12 ", "12"}, {"number", "-1.5", "-1.5"}, {"number", "x", ""}, {"integer", "0x1F", ""}, {"number", "NaN", ""}, {"number", "", ""},
+		{"integer", "9007199254740993", "9007199254740993"}, {"integer", "12345678901234567890", "12345678901234567890"}, {"number", "1e400", "1e400"}, {"number", "1e1000000000", ""}, {"integer", "12345678901234567890123456789012345", ""}, {"number", "0.10", "0.10"},
 		{"boolean", "Y", "true"}, {"boolean", "no", "false"}, {"boolean", "maybe", ""},
 		{"enum", "1", `"patch"`}, {"enum", "wait", `"wait"`}, {"enum", "7", `"7"`}, {"enum", "9", `"9"`},
 		{"other", "x", `"x"`},
