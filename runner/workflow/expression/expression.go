@@ -55,9 +55,8 @@ func Compile(text string) (*Program, error) {
 	}
 	p := &Program{text: strings.TrimSpace(text)}
 	names, guarded := &collector{}, &guards{source: []rune(translated)}
-	options := append(functionOptions(),
+	p.code, err = expr.Compile(translated, withFunctions,
 		expr.Patch(names), expr.Patch(guarded), expr.Optimize(false), expr.DisableIfOperator(), expr.MaxNodes(maxNodes))
-	p.code, err = expr.Compile(translated, options...)
 	if names.err != nil {
 		return nil, names.err
 	}

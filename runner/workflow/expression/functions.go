@@ -11,6 +11,7 @@ import (
 
 	"github.com/expr-lang/expr"
 	"github.com/expr-lang/expr/builtin"
+	"github.com/expr-lang/expr/conf"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/decimal"
@@ -99,24 +100,32 @@ func ordered(op string, is func(n int) bool) func(x, y any) (bool, error) {
 	}
 }
 
-func functionOptions() []expr.Option {
-	var out []expr.Option
+// configured has our functions, and is without those that are disabled. It is made once,
+// because most of the time of a short expression's compilation would go into it.
+var configured = func() *conf.Config {
+	c := &conf.Config{Functions: conf.FunctionsTable{}, Disabled: map[string]bool{}}
 	for _, name := range disabled {
-		out = append(out, expr.DisableBuiltin(name))
+		expr.DisableBuiltin(name)(c)
 	}
 	for name, f := range functions {
-		out = append(out, expr.Function(name, func(args ...any) (any, error) {
+		expr.Function(name, func(args ...any) (any, error) {
 			v, err := f(args)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", name, err)
 			}
 			return v, nil
-		}))
+		})(c)
 	}
 	for name, f := range ownFunctions {
-		out = append(out, expr.Function(name, f))
+		expr.Function(name, f)(c)
 	}
-	return out
+	return c
+}()
+
+// withFunctions is the option of expr-lang with our functions. Only other options would write
+// to these maps, so all compilations share them.
+func withFunctions(c *conf.Config) {
+	c.Functions, c.Disabled = configured.Functions, configured.Disabled
 }
 
 // builtins are the names of all functions of expr-lang.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -179,6 +180,25 @@ func TestNumbersOfCallers(t *testing.T) {
 	}
 }
 
+// TestCompileAtOnce: compilations share what they have in common. The race detector looks.
+func TestCompileAtOnce(t *testing.T) {
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			for _, source := range []string{`sum([0.1, 0.2]) == 0.3`, `now()`, `round(1.5) ** 2 > 3`, `sort([2, 1.5])[0] in [1.5]`} {
+				if p, err := expression.Compile(source); err == nil {
+					if v, err := p.Eval(nil); v != true || err != nil {
+						t.Errorf("%s is %v, %v", source, v, err)
+					}
+				} else if source != `now()` {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	group.Wait()
+}
+
 func BenchmarkNumbers(b *testing.B) {
 	v := exact(b, numbers)
 	for _, source := range []string{`id > 10 and id != 7`, `id + 1 - 2`, `price * 3 + 0.5`, `price > 10`, `sum(map(orders, .n))`, `filter(1..1000, # % 7 == 0)`, `reduce(1..1000, #acc + # * 2, 0)`, `1 / 3`} {
@@ -186,6 +206,13 @@ func BenchmarkNumbers(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
+		b.Run("compile "+source, func(b *testing.B) {
+			for b.Loop() {
+				if _, err := expression.Compile(source); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 		b.Run(source, func(b *testing.B) {
 			for b.Loop() {
 				if _, err := p.Eval(v); err != nil {
