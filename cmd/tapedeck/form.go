@@ -121,10 +121,10 @@ func fieldPrompt(f *tapedeck.FormField) string {
 		about = append(about, f.Type)
 	}
 	if f.Min != nil {
-		about = append(about, fmt.Sprintf("at least %v", *f.Min))
+		about = append(about, "at least "+limitText(*f.Min))
 	}
 	if f.Max != nil {
-		about = append(about, fmt.Sprintf("at most %v", *f.Max))
+		about = append(about, "at most "+limitText(*f.Max))
 	}
 	switch {
 	case f.Default != nil:
@@ -137,6 +137,15 @@ func fieldPrompt(f *tapedeck.FormField) string {
 		text += " (" + strings.Join(about, ", ") + ")"
 	}
 	return terminal.VisibleLine(text)
+}
+
+// limitText returns a limit as the diagram has it: 9007199254740992 and not 9.007199254740992e+15.
+func limitText(f float64) string {
+	d, err := decimal.FromFloat(f)
+	if err != nil {
+		return fmt.Sprint(f)
+	}
+	return d.Text()
 }
 
 // openFields returns the fields that a user fills in.

@@ -86,6 +86,9 @@ func TestFilling(t *testing.T) {
 	if d := cmp.Diff(tapedeck.Members{"n": json.RawMessage("4")}, f.input); d != "" {
 		t.Error(d)
 	}
+	if got := fieldPrompt(&tapedeck.FormField{ID: "n", Type: "integer", Min: new(0.1), Max: new(9007199254740994.0)}); got != "n (integer, at least 0.1, at most 9007199254740994, may be empty)" {
+		t.Error(got)
+	}
 	if got := fieldPrompt(&q.Form[3]); got != `kind (1 a, default "a")` {
 		t.Errorf("the prompt is %s", got)
 	}

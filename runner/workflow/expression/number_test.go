@@ -167,9 +167,9 @@ func TestNumbersOfCallers(t *testing.T) {
 	if !reflect.DeepEqual(v["f"], []any{0.2}) {
 		t.Error("the variables have changed")
 	}
-	for text, want := range map[string]any{"9007199254740993": 9007199254740993, "12.50": json.Number("12.5"), "3.0": 3, "1e7000": nil, "x": nil, "": nil} {
+	for text, want := range map[string]string{"9007199254740993": "9007199254740993", "12.50": "12.5", "3.0": "3", "1e7000": "", "x": "", "": ""} {
 		got, err := expression.ParseNumber(text)
-		if got != want || (err != nil) != (want == nil) {
+		if (err != nil) != (want == "") || err == nil && fmt.Sprint(got) != want {
 			t.Errorf("%s is %v, %v", text, got, err)
 		}
 	}
