@@ -336,7 +336,7 @@ func list(v any) ([]any, bool) {
 		return l, true
 	}
 	r := reflect.ValueOf(v)
-	if v == nil || r.Kind() != reflect.Slice {
+	if v == nil || r.Kind() != reflect.Slice && r.Kind() != reflect.Array {
 		return nil, false
 	}
 	out := make([]any, r.Len())

@@ -2,6 +2,7 @@ package expression
 
 import (
 	"encoding/json"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -248,6 +249,7 @@ func (b *budget) measure(v any, left *int, depth int) bool {
 		return false
 	}
 	switch v := v.(type) {
+	case nil, bool, int:
 	case string:
 		*left -= len(v)
 	case decimalNumber:
@@ -273,6 +275,28 @@ func (b *budget) measure(v any, left *int, depth int) bool {
 	case []string:
 		for _, e := range v {
 			*left -= len(e) + 8
+		}
+	default:
+		return b.measureOther(reflect.ValueOf(v), left, depth+1)
+	}
+	return *left >= 0
+}
+
+// measureOther is measure for lists and objects that only expr-lang makes, such as those of
+// groupBy and toPairs.
+func (b *budget) measureOther(v reflect.Value, left *int, depth int) bool {
+	switch v.Kind() {
+	case reflect.Slice, reflect.Array:
+		for i := range v.Len() {
+			if !b.measure(v.Index(i).Interface(), left, depth) {
+				return false
+			}
+		}
+	case reflect.Map:
+		for key, e := range v.Seq2() {
+			if !b.measure(key.Interface(), left, depth) || !b.measure(e.Interface(), left, depth) {
+				return false
+			}
 		}
 	}
 	return *left >= 0
