@@ -1,14 +1,15 @@
 package engine
 
 import (
+	"bytes"
 	"encoding/json"
-	"math"
 	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/decimal"
 )
 
 // fieldTypes are the types of the fields of a form.
@@ -82,7 +83,9 @@ func checkField(f *tapedeck.FormField, raw json.RawMessage) error {
 		return tapedeck.Errorf(tapedeck.Invalid, "the field %q must be %s", f.ID, want)
 	}
 	var v any
-	if json.Unmarshal(raw, &v) != nil {
+	d := json.NewDecoder(bytes.NewReader(raw)) // json.Unmarshal would change long numbers
+	d.UseNumber()
+	if !json.Valid(raw) || d.Decode(&v) != nil {
 		return wrong("JSON")
 	}
 	switch f.Type {
@@ -91,11 +94,15 @@ func checkField(f *tapedeck.FormField, raw json.RawMessage) error {
 			return wrong("true or false")
 		}
 	case "integer", "number":
-		n, ok := v.(float64)
+		text, ok := v.(json.Number)
 		if !ok {
 			return wrong("a number")
 		}
-		if f.Type == "integer" && n != math.Trunc(n) {
+		n, err := decimal.Parse(text.String())
+		if err != nil {
+			return tapedeck.Errorf(tapedeck.Invalid, "the field %q cannot have the number %.40s: %s", f.ID, text, decimal.Bounds)
+		}
+		if f.Type == "integer" && !n.Whole() {
 			return wrong("a whole number")
 		}
 		return checkRange(f, n)
@@ -109,12 +116,17 @@ func checkField(f *tapedeck.FormField, raw json.RawMessage) error {
 	return nil
 }
 
-func checkRange(f *tapedeck.FormField, n float64) error {
-	switch {
-	case f.Min != nil && n < *f.Min:
-		return tapedeck.Errorf(tapedeck.Invalid, "the field %q must be at least %v", f.ID, *f.Min)
-	case f.Max != nil && n > *f.Max:
-		return tapedeck.Errorf(tapedeck.Invalid, "the field %q must be at most %v", f.ID, *f.Max)
+// checkRange compares with the decimals that the limits are written as.
+func checkRange(f *tapedeck.FormField, n decimal.Decimal) error {
+	if f.Min != nil {
+		if least, err := decimal.FromFloat(*f.Min); err == nil && n.Cmp(least) < 0 {
+			return tapedeck.Errorf(tapedeck.Invalid, "the field %q must be at least %s", f.ID, least)
+		}
+	}
+	if f.Max != nil {
+		if most, err := decimal.FromFloat(*f.Max); err == nil && n.Cmp(most) > 0 {
+			return tapedeck.Errorf(tapedeck.Invalid, "the field %q must be at most %s", f.ID, most)
+		}
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
+	"github.com/tapedeck/tapedeck/internal/decimal"
 )
 
 // fieldValue returns what a typed text stands for in a field. A field of a type that is not
@@ -17,8 +19,14 @@ func fieldValue(f *tapedeck.FormField, text string) (json.RawMessage, error) {
 	trimmed := strings.TrimSpace(text)
 	switch f.Type {
 	case "integer", "number":
-		if _, err := strconv.ParseFloat(trimmed, 64); err != nil || !json.Valid([]byte(trimmed)) {
+		if !json.Valid([]byte(trimmed)) {
 			return nil, tapedeck.Errorf(tapedeck.Invalid, "%s takes a number, not %.40q", f.ID, trimmed)
+		}
+		switch _, err := decimal.Parse(trimmed); {
+		case errors.Is(err, decimal.ErrSyntax):
+			return nil, tapedeck.Errorf(tapedeck.Invalid, "%s takes a number, not %.40q", f.ID, trimmed)
+		case err != nil:
+			return nil, tapedeck.Errorf(tapedeck.Invalid, "%s cannot have %.40q: %s", f.ID, trimmed, decimal.Bounds)
 		}
 		return json.RawMessage(trimmed), nil
 	case "boolean":
@@ -113,10 +121,10 @@ func fieldPrompt(f *tapedeck.FormField) string {
 		about = append(about, f.Type)
 	}
 	if f.Min != nil {
-		about = append(about, fmt.Sprintf("at least %v", *f.Min))
+		about = append(about, "at least "+limitText(*f.Min))
 	}
 	if f.Max != nil {
-		about = append(about, fmt.Sprintf("at most %v", *f.Max))
+		about = append(about, "at most "+limitText(*f.Max))
 	}
 	switch {
 	case f.Default != nil:
@@ -129,6 +137,15 @@ func fieldPrompt(f *tapedeck.FormField) string {
 		text += " (" + strings.Join(about, ", ") + ")"
 	}
 	return terminal.VisibleLine(text)
+}
+
+// limitText returns a limit as the diagram has it: 9007199254740992 and not 9.007199254740992e+15.
+func limitText(f float64) string {
+	d, err := decimal.FromFloat(f)
+	if err != nil {
+		return fmt.Sprint(f)
+	}
+	return d.Text()
 }
 
 // openFields returns the fields that a user fills in.

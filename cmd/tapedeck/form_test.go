@@ -18,6 +18,7 @@ func TestFieldValue(t *testing.T) {
 	}{
 		{"string", "5", `"5"`}, {"string", ` a "b" `, `" a \"b\" "`}, {"text", "", `""`}, {"date", "2026-12-24", `"2026-12-24"`},
 		{"integer", " 12 ", "12"}, {"number", "-1.5", "-1.5"}, {"number", "x", ""}, {"integer", "0x1F", ""}, {"number", "NaN", ""}, {"number", "", ""},
+		{"integer", "9007199254740993", "9007199254740993"}, {"integer", "12345678901234567890", "12345678901234567890"}, {"number", "1e400", "1e400"}, {"number", "1e1000000000", ""}, {"integer", "12345678901234567890123456789012345", ""}, {"number", "0.10", "0.10"},
 		{"boolean", "Y", "true"}, {"boolean", "no", "false"}, {"boolean", "maybe", ""},
 		{"enum", "1", `"patch"`}, {"enum", "wait", `"wait"`}, {"enum", "7", `"7"`}, {"enum", "9", `"9"`},
 		{"other", "x", `"x"`},
@@ -84,6 +85,9 @@ func TestFilling(t *testing.T) {
 	}
 	if d := cmp.Diff(tapedeck.Members{"n": json.RawMessage("4")}, f.input); d != "" {
 		t.Error(d)
+	}
+	if got := fieldPrompt(&tapedeck.FormField{ID: "n", Type: "integer", Min: new(0.1), Max: new(9007199254740994.0)}); got != "n (integer, at least 0.1, at most 9007199254740994, may be empty)" {
+		t.Error(got)
 	}
 	if got := fieldPrompt(&q.Form[3]); got != `kind (1 a, default "a")` {
 		t.Errorf("the prompt is %s", got)

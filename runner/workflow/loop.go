@@ -2,10 +2,12 @@ package workflow
 
 import (
 	"encoding/json"
+	"strings"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/runner/workflow/bpmn"
+	"github.com/tapedeck/tapedeck/runner/workflow/expression"
 	"github.com/tapedeck/tapedeck/view"
 )
 
@@ -52,40 +54,31 @@ func (w *walker) items(n *bpmn.Node, scope string) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	n64, ok := wholeNumber(v)
-	if !ok || n64 < 0 || n64 > int64(most) {
+	count, ok := wholeNumber(v)
+	if !ok || count < 0 || count > most {
 		return nil, tapedeck.Errorf(tapedeck.Invalid, "the number of instances of %s is %v; it must be a whole number from 0 to %d", title(n), v, most)
 	}
-	list := make([]int64, n64)
+	list := make([]int, count)
 	for i := range list {
-		list[i] = int64(i)
+		list[i] = i
 	}
 	return encode(list), nil
 }
 
-func wholeNumber(v any) (int64, bool) {
-	switch v := v.(type) {
-	case int:
-		return int64(v), true
-	case int64:
-		return v, true
-	case float64:
-		return int64(v), v == float64(int64(v))
-	case string:
-		var n json.Number
-		if json.Unmarshal([]byte(v), &n) == nil {
-			i, err := n.Int64()
-			return i, err == nil
-		}
+// wholeNumber returns the int of a value of an expression, or of the text of a diagram.
+func wholeNumber(v any) (int, bool) {
+	if text, ok := v.(string); ok {
+		v, _ = expression.ParseNumber(strings.TrimSpace(text))
 	}
-	return 0, false
+	n, ok := v.(int)
+	return n, ok
 }
 
 // itemOf returns an item of a multi-instance element; false if it has none of its own.
 func (w *walker) itemOf(body *view.WorkflowActivation, i int64) (any, bool) {
 	if w.listOf != body.ID { // decoded once for all instances of a parallel one
-		w.list, w.listOf = nil, body.ID
-		_ = json.Unmarshal(body.Items, &w.list) // it is an array, because it is in the log
+		w.list, _ = decodeValue(body.Items).([]any) // it is an array, because it is in the log
+		w.listOf = body.ID
 	}
 	if i >= int64(len(w.list)) {
 		return nil, false

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/runner/workflow/bpmn"
+	"github.com/tapedeck/tapedeck/runner/workflow/expression"
 	"github.com/tapedeck/tapedeck/view"
 )
 
@@ -18,13 +19,15 @@ func encode(v any) json.RawMessage {
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
-		return json.RawMessage("null") // not a number: JSON has none
+		return json.RawMessage("null") // no value that can come here
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-func decodeValue(raw json.RawMessage) (v any) {
-	_ = json.Unmarshal(raw, &v) // it is JSON, because it is in the log
+// decodeValue keeps the digits of numbers: a float64 would make another identifier of
+// 9007199254740993.
+func decodeValue(raw json.RawMessage) any {
+	v, _ := expression.Decode(raw) // it is JSON, because it is in the log
 	return v
 }
 
@@ -124,9 +127,9 @@ func typed(f *bpmn.Field, what, text string) (any, error) {
 		}
 		return b, nil
 	case bpmn.IntegerField, bpmn.NumberField:
-		n, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+		n, err := expression.ParseNumber(strings.TrimSpace(text))
 		if err != nil {
-			return nil, tapedeck.Errorf(tapedeck.Invalid, "%s %.60q of the field %s is not a number", what, text, f.ID)
+			return nil, tapedeck.Errorf(tapedeck.Invalid, "%s %.60q of the field %s is not a number that a form takes", what, text, f.ID).WithHint("%s", err).Because(err)
 		}
 		return n, nil
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/decimal"
 	"github.com/tapedeck/tapedeck/runner/workflow/expression"
 )
 
@@ -133,6 +134,10 @@ func (r *reader) schema(a *AgentTask, text string, where at) {
 		r.refuse(where, `write for example {"type": "object", "required": ["severity"]}`, "the schema is not a JSON Schema: %v", err)
 		return
 	}
+	if v, _ := expression.Decode([]byte(text)); longNumber(v) != "" {
+		r.refuse(where, "a number in a schema has at most 15 digits", "the schema has the number %.40s, which is too long", longNumber(v))
+		return
+	}
 	resolved, err := s.Resolve(nil)
 	if err != nil {
 		r.refuse(where, "", "the schema cannot be used: %v", err)
@@ -159,10 +164,79 @@ func (a *AgentTask) Result(text string) (any, error) {
 	if a.schema == nil {
 		return v, nil
 	}
-	if err := a.schema.Validate(v); err != nil {
+	plain, err := forSchema(v)
+	if err != nil {
+		return nil, tapedeck.Errorf(tapedeck.Invalid, "the agent's answer cannot be compared with its schema: %s", firstLine(err.Error())).Because(err)
+	}
+	if err := a.schema.Validate(plain); err != nil {
 		return nil, tapedeck.Errorf(tapedeck.Invalid, "the agent's answer does not fit its schema: %s", firstLine(err.Error())).Because(err)
 	}
 	return v, nil
+}
+
+// forSchema returns a value with the numbers that the library of schemas knows: it takes a
+// json.Number for a text. Here a float64 remains, because the schema has no other numbers;
+// but the value that becomes a variable is the exact one.
+func forSchema(v any) (any, error) {
+	switch v := v.(type) {
+	case json.Number:
+		n, err := expression.ParseNumber(v.String())
+		if err != nil {
+			return nil, err
+		}
+		if i, ok := n.(int); ok {
+			return i, nil
+		}
+		f, err := v.Float64()
+		if err != nil {
+			return nil, tapedeck.Errorf(tapedeck.Invalid, "the number %.40s is too large", v)
+		}
+		return f, nil
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			var err error
+			if out[i], err = forSchema(v[i]); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k := range v {
+			var err error
+			if out[k], err = forSchema(v[k]); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	}
+	return v, nil
+}
+
+// longNumber returns a number of a schema that its float64 would change, "" if there is none.
+func longNumber(v any) string {
+	switch v := v.(type) {
+	case json.Number:
+		d, err := decimal.Parse(v.String())
+		f, _ := v.Float64()
+		if kept, wrong := decimal.FromFloat(f); err != nil || wrong != nil || kept != d {
+			return v.String()
+		}
+	case []any:
+		for _, e := range v {
+			if text := longNumber(e); text != "" {
+				return text
+			}
+		}
+	case map[string]any:
+		for _, e := range v {
+			if text := longNumber(e); text != "" {
+				return text
+			}
+		}
+	}
+	return ""
 }
 
 func firstLine(text string) string {
@@ -178,8 +252,7 @@ var errNoJSON = errors.New("there is no JSON in the text")
 // jsonIn returns the value if all of the text is JSON, or if the text has exactly one
 // fenced block and that is JSON. Anything else would be a guess.
 func jsonIn(text string) (any, error) {
-	var v any
-	err := json.Unmarshal([]byte(text), &v)
+	v, err := expression.Decode([]byte(text))
 	if err == nil {
 		return v, nil
 	}
@@ -188,7 +261,7 @@ func jsonIn(text string) (any, error) {
 		return nil, errors.Join(errNoJSON, err)
 	}
 	block := strings.TrimPrefix(strings.TrimPrefix(parts[1], "json"), "JSON")
-	if err := json.Unmarshal([]byte(block), &v); err != nil {
+	if v, err = expression.Decode([]byte(block)); err != nil {
 		return nil, errors.Join(errNoJSON, err)
 	}
 	return v, nil

@@ -2,11 +2,13 @@ package bpmn
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/tapedeck/tapedeck/internal/decimal"
 	"github.com/tapedeck/tapedeck/runner/workflow/expression"
 )
 
@@ -59,12 +61,19 @@ func constant(v *expression.Value) (string, bool) {
 func (f *Field) wrong(text string) string {
 	switch f.Type {
 	case IntegerField:
-		if _, err := strconv.ParseInt(text, 10, 64); err != nil {
+		d, err := decimal.Parse(text)
+		if strings.Trim(text, "+-0123456789") != "" || errors.Is(err, decimal.ErrSyntax) {
 			return fmt.Sprintf("%.40q, not a whole number", text)
 		}
+		if err != nil || !d.Whole() {
+			return fmt.Sprintf("%.40q: %s", text, decimal.Bounds)
+		}
 	case NumberField:
-		if _, err := strconv.ParseFloat(text, 64); err != nil {
+		switch _, err := decimal.Parse(text); {
+		case errors.Is(err, decimal.ErrSyntax):
 			return fmt.Sprintf("%.40q, not a number", text)
+		case err != nil:
+			return fmt.Sprintf("%.40q: %s", text, decimal.Bounds)
 		}
 	case BooleanField:
 		if text != "true" && text != "false" {
@@ -94,9 +103,16 @@ func (r *reader) bounds(where at, f *Field, limits map[string]string) {
 		if text == "" {
 			continue
 		}
-		v, err := strconv.ParseFloat(text, 64)
+		d, err := decimal.Parse(text)
 		if err != nil {
 			r.refuse(where, "", "%s of the field %s is %.40q, not a number", name, f.ID, text)
+			continue
+		}
+		// A limit is a float64 in the log and in the HTTP API. One that is not exactly what the
+		// diagram says would let another number through.
+		v, _ := strconv.ParseFloat(text, 64)
+		if kept, err := decimal.FromFloat(v); err != nil || kept != d {
+			r.refuse(where, "a limit has at most 15 digits", "%s of the field %s is %.40q, which is too long for a limit", name, f.ID, text)
 			continue
 		}
 		length := int(v)

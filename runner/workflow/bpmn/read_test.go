@@ -154,7 +154,8 @@ func TestResult(t *testing.T) {
 	judge := read(t, "tapedeck.bpmn").Node("judge").Agent
 	for text, want := range map[string]string{
 		`{"score": 3}`: "", "Here it is:\n```json\n{\"score\": 5}\n```\nBye": "", `{"score": 9}`: "does not fit its schema", `{}`: "does not fit its schema",
-		`three`: "is not JSON", "```{\"score\": 1}``` or ```{\"score\": 2}```": "is not JSON", strings.Repeat("x", 2<<20): "at most 1048576",
+		`{"score": 3, "id": 1e7000}`: "cannot be compared with its schema", `{"score": 5.000000000000000000000000000000000001}`: "cannot be compared with its schema", `{"score": 1e400}`: "too large", `{"score": 3.5}`: "does not fit its schema", `{"score": 3.0}`: "", `{"score": 3, "id": [9007199254740993, 0.1]}`: "",
+		`{"score": 3} {"score": 4}`: "is not JSON", `three`: "is not JSON", "```{\"score\": 1}``` or ```{\"score\": 2}```": "is not JSON", strings.Repeat("x", 2<<20): "at most 1048576",
 	} {
 		v, err := judge.Result(text)
 		if want == "" && (err != nil || v.(map[string]any)["score"] == nil) || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {

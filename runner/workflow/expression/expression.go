@@ -54,12 +54,14 @@ func Compile(text string) (*Program, error) {
 		return nil, err
 	}
 	p := &Program{text: strings.TrimSpace(text)}
-	names := &collector{}
-	options := append(functionOptions(),
-		expr.Patch(names), expr.Patch(guards{}), expr.Optimize(false), expr.DisableIfOperator(), expr.MaxNodes(maxNodes))
-	p.code, err = expr.Compile(translated, options...)
+	names, guarded := &collector{}, &guards{source: []rune(translated)}
+	p.code, err = expr.Compile(translated, withFunctions,
+		expr.Patch(names), expr.Patch(guarded), expr.Optimize(false), expr.DisableIfOperator(), expr.MaxNodes(maxNodes))
 	if names.err != nil {
 		return nil, names.err
+	}
+	if err == nil && guarded.err != nil {
+		err = guarded.err
 	}
 	if err != nil {
 		return nil, tapedeck.Errorf(tapedeck.Invalid, "the expression %s cannot be read: %s", quote(text), cause(err)).Because(err)
@@ -102,12 +104,11 @@ func (p *Program) Uses() []Use {
 	return out
 }
 
-// Eval evaluates the expression. The result is a value as encoding/json decodes it,
-// except that whole numbers are int: nil, bool, int, float64, string, []any or
-// map[string]any. A variable that does not exist is an error, unless the expression
+// Eval evaluates the expression. The result is a value of JSON: nil, bool, int, json.Number,
+// string, []any or map[string]any. A whole number that fits in an int is an int. A variable that does not exist is an error, unless the expression
 // compares it with null. Errors are of kind [tapedeck.Invalid].
 func (p *Program) Eval(variables map[string]any) (any, error) {
-	env := make(map[string]any, len(p.required)+len(p.optional)+2)
+	env := make(map[string]any, len(p.required)+len(p.optional)+1)
 	for _, name := range p.required {
 		v, ok := variables[name]
 		if !ok {
@@ -121,7 +122,7 @@ func (p *Program) Eval(variables map[string]any) (any, error) {
 		}
 	}
 	b := &budget{start: time.Now()}
-	env[guardName], env[addName], env[textName] = b.guard, b.add, needText
+	env[guardName] = b.guard
 	out, err := expr.Run(p.code, env)
 	if err == nil {
 		out, err = export(out)
@@ -161,6 +162,8 @@ func missing(text, name string, variables map[string]any) error {
 	return e.WithHint("the variables are %s; a comparison with null, as in %s != null, is allowed for a variable that may be missing", strings.Join(names, ", "), name)
 }
 
+var goNames = strings.NewReplacer("expression.decimalNumber", "number", "expression.farNumber", "number")
+
 // cause returns the first line of an error of expr, without the excerpt of the
 // translated text, which the user did not write.
 func cause(err error) string {
@@ -174,7 +177,10 @@ func cause(err error) string {
 		}
 	}
 	text, _, _ = strings.Cut(text, "\n")
+	text = goNames.Replace(text)
 	switch { // no names of Go's types
+	case strings.Contains(text, "int(number)"):
+		text = "a whole number is needed where it has another one"
 	case strings.Contains(text, "interface conversion") && strings.HasSuffix(text, "not string"):
 		text = "a text is needed where it has another value"
 	case strings.Contains(text, "interface conversion"), strings.Contains(text, "reflect"):

@@ -11,15 +11,20 @@ import (
 
 	"github.com/expr-lang/expr"
 	"github.com/expr-lang/expr/builtin"
+	"github.com/expr-lang/expr/conf"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/decimal"
+	"github.com/tapedeck/tapedeck/internal/decimal/calc"
 )
 
 // disabled are functions of expr-lang that no expression has: those of the clock,
 // because a decision has to be the same when it is made again, and those whose result
 // can be much larger than their arguments, or that take much longer than them; ours have
 // bounds.
-var disabled = []string{"now", "date", "duration", "timezone", "repeat", "replace", "join", "concat", "string", "uniq"}
+var disabled = []string{"now", "date", "duration", "timezone", "repeat", "replace", "join", "concat", "string", "uniq",
+	"abs", "ceil", "floor", "round", "int", "float", "min", "max", "mean", "median", "sort", "type", "toJSON", "fromJSON", // ours know decimals
+}
 
 // lenient functions accept a variable that does not exist.
 var lenient = map[string]bool{"is_defined": true, "get_or_else": true, "is_empty": true}
@@ -43,23 +48,84 @@ var functions = map[string]func(args []any) (any, error){
 	"matches_pattern": matchesPattern,
 	"replace_pattern": replacePattern,
 	"split_pattern":   splitPattern,
+	"abs":             rounding(decimal.Decimal.Abs),
+	"ceil":            rounding(calc.Ceil),
+	"floor":           rounding(calc.Floor),
+	"round":           rounding(calc.Round),
+	"int":             intOf,
+	"float":           floatOf,
+	"min":             extreme("min", -1),
+	"max":             extreme("max", 1),
+	"mean":            mean,
+	"median":          median,
+	"sort":            sortList,
+	"type":            typeOf,
+	"toJSON":          toJSON,
+	"fromJSON":        fromJSON,
 }
 
-func functionOptions() []expr.Option {
-	var out []expr.Option
+// ownFunctions are those that stand for operators, or for a function with a predicate. Users
+// cannot call them.
+var ownFunctions = map[string]func(args ...any) (any, error){
+	operators["+"]:  two(add),
+	operators["-"]:  two(subtract),
+	operators["*"]:  two(multiply),
+	operators["/"]:  two(divide),
+	operators["%"]:  two(remainder),
+	operators["**"]: two(power),
+	operators[".."]: two(numbersFrom),
+	operators["<"]:  two(ordered("<", func(n int) bool { return n < 0 })),
+	operators["<="]: two(ordered("<=", func(n int) bool { return n <= 0 })),
+	operators[">"]:  two(ordered(">", func(n int) bool { return n > 0 })),
+	operators[">="]: two(ordered(">=", func(n int) bool { return n >= 0 })),
+	operators["in"]: two(in),
+	equalName:       two(equal),
+	"__negate":      func(a ...any) (any, error) { return negate(a[0]) },
+	"__plus":        func(a ...any) (any, error) { return plus(a[0]) },
+	sumName:         func(a ...any) (any, error) { return sum(a) },
+	pairsName:       func(a ...any) (any, error) { return sortPairs(a) },
+	keyName:         func(a ...any) (any, error) { return key(a[0]) },
+	textName:        func(a ...any) (any, error) { return needText(a[0].(string), a[1]) },
+	wholeName:       func(a ...any) (any, error) { return whole(a[0].(string), a[1]) },
+}
+
+func two[T any](f func(x, y any) (T, error)) func(args ...any) (any, error) {
+	return func(a ...any) (any, error) { return f(a[0], a[1]) }
+}
+
+func ordered(op string, is func(n int) bool) func(x, y any) (bool, error) {
+	return func(x, y any) (bool, error) {
+		n, err := compare(op, x, y)
+		return err == nil && is(n), err
+	}
+}
+
+// configured has our functions, and is without those that are disabled. It is made once,
+// because most of the time of a short expression's compilation would go into it.
+var configured = func() *conf.Config {
+	c := &conf.Config{Functions: conf.FunctionsTable{}, Disabled: map[string]bool{}}
 	for _, name := range disabled {
-		out = append(out, expr.DisableBuiltin(name))
+		expr.DisableBuiltin(name)(c)
 	}
 	for name, f := range functions {
-		out = append(out, expr.Function(name, func(args ...any) (any, error) {
+		expr.Function(name, func(args ...any) (any, error) {
 			v, err := f(args)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", name, err)
 			}
 			return v, nil
-		}))
+		})(c)
 	}
-	return out
+	for name, f := range ownFunctions {
+		expr.Function(name, f)(c)
+	}
+	return c
+}()
+
+// withFunctions is the option of expr-lang with our functions. Only other options would write
+// to these maps, so all compilations share them.
+func withFunctions(c *conf.Config) {
+	c.Functions, c.Disabled = configured.Functions, configured.Disabled
 }
 
 // builtins are the names of all functions of expr-lang.
@@ -167,7 +233,7 @@ func substring(a []any) (any, error) {
 func listContains(a []any) (any, error) {
 	if len(a) == 2 {
 		if l, ok := list(a[0]); ok {
-			return slices.ContainsFunc(l, func(v any) bool { return reflect.DeepEqual(normalize(v), normalize(a[1])) }), nil
+			return in(a[1], l)
 		}
 	}
 	return wrong("it takes a list and a value")
@@ -193,17 +259,20 @@ func unique(a []any) (any, error) {
 	}
 	out, seen := []any{}, map[string]bool{}
 	for _, v := range l {
-		e, err := exported(v)
+		if _, err := key(v); err != nil {
+			return nil, err
+		}
+		e, err := exported(v) // the same number is the same text there
 		if err != nil {
 			return nil, err
 		}
-		key, err := json.Marshal(e)
+		text, err := json.Marshal(e)
 		if err != nil {
 			return nil, err
 		}
-		if !seen[string(key)] {
-			seen[string(key)] = true
-			out = append(out, e)
+		if !seen[string(text)] {
+			seen[string(text)] = true
+			out = append(out, v)
 		}
 	}
 	return out, nil
@@ -267,7 +336,7 @@ func list(v any) ([]any, bool) {
 		return l, true
 	}
 	r := reflect.ValueOf(v)
-	if v == nil || r.Kind() != reflect.Slice {
+	if v == nil || r.Kind() != reflect.Slice && r.Kind() != reflect.Array {
 		return nil, false
 	}
 	out := make([]any, r.Len())
@@ -286,8 +355,6 @@ func reflected(v any) (any, error) {
 	switch {
 	case r.CanInt():
 		return int(r.Int()), nil
-	case r.CanFloat():
-		return exported(r.Float())
 	case r.Kind() == reflect.Map:
 		out := make(map[string]any, r.Len())
 		for _, k := range r.MapKeys() {
@@ -295,7 +362,7 @@ func reflected(v any) (any, error) {
 			if err != nil {
 				return nil, err
 			}
-			out[fmt.Sprint(k.Interface())] = e
+			out[keyText(k.Interface())] = e
 		}
 		return out, nil
 	}
@@ -312,8 +379,12 @@ func text(v any) string {
 		return v
 	case int:
 		return strconv.Itoa(v)
-	case float64:
-		return strconv.FormatFloat(v, 'f', -1, 64)
+	case decimalNumber:
+		return v.d.Text()
+	case farNumber:
+		return v.text
+	case json.Number:
+		return text(numberOf(v.String()))
 	case bool:
 		return strconv.FormatBool(v)
 	}

@@ -2,20 +2,27 @@ package expression
 
 import (
 	"encoding/json"
-	"math"
+	"reflect"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/expr-lang/expr/ast"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/decimal"
 )
 
-// These names are in the environment of every evaluation. A name of the user cannot be
-// one of them: the collector refuses them.
+// These names are not of users: the translator refuses names with this beginning. The guard
+// is in the environment of every evaluation; the others are functions.
 const (
 	guardName = "__guard"
-	addName   = "__add"
 	textName  = "__text"
+	wholeName = "__whole"
+	keyName   = "__key"
+	sumName   = "__sum"
+	pairsName = "__sort_pairs"
+	equalName = "__equal"
 )
 
 // These bound an evaluation. maxWork is for elements of predicates that are evaluated,
@@ -26,54 +33,181 @@ const (
 	maxTime = 2 * time.Second
 )
 
-// guards puts a guard around everything that makes a new value or repeats, and replaces
-// the operator + with our own, because a few lines with + can double a text until the
-// memory is full.
-type guards struct{}
+// operators are our functions for the operators of expr-lang, which know no decimals.
+var operators = map[string]string{
+	"+": "__add", "-": "__subtract", "*": "__multiply", "/": "__divide", "%": "__remainder", "**": "__power", "^": "__power", "..": "__range",
+	"<": "__below", "<=": "__most", ">": "__above", ">=": "__least", "==": equalName, "in": "__in",
+}
 
-// Visit implements ast.Visitor.
-func (guards) Visit(node *ast.Node) {
+// guards puts a guard around everything that makes a new value or repeats, and replaces
+// operators and numbers with our own.
+type guards struct {
+	source []rune // that the tree is of; locations count runes
+	err    *tapedeck.Error
+}
+
+// Visit implements ast.Visitor. It does not come to the nodes that it makes.
+func (g *guards) Visit(node *ast.Node) {
 	switch n := (*node).(type) {
+	case *ast.FloatNode:
+		ast.Patch(node, g.literal(n))
+	case *ast.UnaryNode:
+		g.unary(node, n)
 	case *ast.BinaryNode:
-		switch n.Operator {
-		case "+":
-			ast.Patch(node, call(addName, n.Left, n.Right))
-		case "..":
-			ast.Patch(node, call(guardName, n))
-		case "matches":
-			ast.Patch(node, call("matches_pattern", n.Left, n.Right))
-		}
+		g.binary(node, n)
 	case *ast.PredicateNode:
 		n.Node = call(guardName, n.Node)
 	case *ast.VariableDeclaratorNode:
 		n.Value = call(guardName, n.Value)
 	case *ast.BuiltinNode:
-		for i := range min(textArguments[n.Name], len(n.Arguments)) {
-			n.Arguments[i] = call(textName, &ast.StringNode{Value: n.Name}, n.Arguments[i])
-		}
+		ast.Patch(node, call(guardName, function(n)))
+	case *ast.ArrayNode, *ast.MapNode, *ast.SliceNode, *ast.CallNode:
 		ast.Patch(node, call(guardName, *node))
-	case *ast.ArrayNode, *ast.MapNode, *ast.SliceNode:
-		ast.Patch(node, call(guardName, *node))
-	case *ast.CallNode:
-		if id, ok := n.Callee.(*ast.IdentifierNode); ok && !ownNames[id.Value] {
-			ast.Patch(node, call(guardName, n))
-		}
 	}
 }
 
-var ownNames = map[string]bool{guardName: true, addName: true, textName: true}
+// literal returns the number that is written in the expression. The node has lost it: it
+// has a float64.
+func (g *guards) literal(n *ast.FloatNode) ast.Node {
+	at, text := n.Location(), ""
+	if at.From >= 0 && at.From <= at.To && at.To <= len(g.source) {
+		text = strings.ReplaceAll(string(g.source[at.From:at.To]), "_", "")
+	}
+	d, err := decimal.Parse(text)
+	switch f, wrong := strconv.ParseFloat(text, 64); {
+	case wrong != nil || f != n.Value:
+		g.refuse("a number cannot be read")
+	case err != nil:
+		g.refuse("the number %s cannot be computed with: %s", shorten(text, 50), decimal.Bounds)
+	}
+	if i, ok := number(d).(int); ok {
+		return &ast.IntegerNode{Value: i}
+	}
+	return &ast.ConstantNode{Value: decimalNumber{d}}
+}
+
+func (g *guards) unary(node *ast.Node, n *ast.UnaryNode) {
+	if n.Operator != "-" && n.Operator != "+" {
+		return
+	}
+	name := "__plus"
+	if n.Operator == "-" {
+		name = "__negate"
+	}
+	switch v := n.Node.(type) {
+	case *ast.IntegerNode:
+		if n.Operator == "-" { // there are no negative ones, so it cannot be the smallest
+			v.Value = -v.Value
+		}
+		ast.Patch(node, v)
+		return
+	case *ast.StringNode, *ast.BoolNode, *ast.NilNode:
+		g.refuse("%s needs a number, not %s", n.Operator, v)
+	}
+	ast.Patch(node, call(name, n.Node))
+}
+
+func (g *guards) binary(node *ast.Node, n *ast.BinaryNode) {
+	left, right := literalKind(n.Left), literalKind(n.Right)
+	mismatch := false
+	switch n.Operator {
+	case "matches":
+		ast.Patch(node, call("matches_pattern", n.Left, n.Right))
+		return
+	case "==", "!=":
+		mismatch = left != right && left > nullLiteral && right > nullLiteral
+		if !mismatch && (notNumber(left) || notNumber(right)) {
+			return // expr-lang compares texts, booleans and null as we do, and faster
+		}
+	case "<", "<=", ">", ">=":
+		mismatch = left == nullLiteral || left == boolLiteral || right == nullLiteral || right == boolLiteral || left != right && left != noLiteral && right != noLiteral
+	case "in":
+		mismatch = right > nullLiteral
+	case "-", "*", "/", "%", "**", "^", "..":
+		mismatch = notNumber(left) || notNumber(right)
+	case "+":
+	default:
+		return
+	}
+	if mismatch {
+		g.refuse("%s cannot have %s and %s", n.Operator, n.Left, n.Right)
+	}
+	switch n.Operator {
+	case "!=":
+		ast.Patch(node, &ast.UnaryNode{Operator: "not", Node: call(equalName, n.Left, n.Right)})
+	case "..", "**", "^": // a list may be large, and a power takes up to 8 ms
+		ast.Patch(node, call(guardName, call(operators[n.Operator], n.Left, n.Right)))
+	default:
+		ast.Patch(node, call(operators[n.Operator], n.Left, n.Right))
+	}
+}
+
+const (
+	noLiteral = iota
+	nullLiteral
+	boolLiteral
+	textLiteral
+	numberLiteral
+)
+
+// literalKind tells values that are written in the expression. An operator that can only
+// fail with them is refused before anything runs.
+func literalKind(n ast.Node) int {
+	switch n.(type) {
+	case *ast.NilNode:
+		return nullLiteral
+	case *ast.BoolNode:
+		return boolLiteral
+	case *ast.StringNode:
+		return textLiteral
+	case *ast.IntegerNode, *ast.ConstantNode:
+		return numberLiteral
+	}
+	return noLiteral
+}
+
+func notNumber(kind int) bool { return kind != noLiteral && kind != numberLiteral }
+
+func (g *guards) refuse(format string, args ...any) {
+	if g.err == nil {
+		g.err = tapedeck.Errorf(tapedeck.Invalid, format, args...)
+	}
+}
+
+// function returns the call of a function of expr-lang with arguments that it can have, or
+// of our own instead of one that compares or adds.
+func function(n *ast.BuiltinNode) ast.Node {
+	for i := range min(textArguments[n.Name], len(n.Arguments)) {
+		n.Arguments[i] = call(textName, &ast.StringNode{Value: n.Name}, n.Arguments[i])
+	}
+	switch {
+	case n.Name == "sum" && len(n.Arguments) == 2:
+		return call(sumName, &ast.BuiltinNode{Name: "map", Arguments: n.Arguments})
+	case n.Name == "sum":
+		return call(sumName, n.Arguments...)
+	case n.Name == "sortBy":
+		return call(pairsName, append([]ast.Node{pairsOf(n.Arguments)}, n.Arguments[2:]...)...)
+	case n.Name == "groupBy":
+		if p, ok := n.Arguments[1].(*ast.PredicateNode); ok {
+			p.Node = call(keyName, p.Node)
+		}
+	case (n.Name == "take" || n.Name == "get") && len(n.Arguments) == 2:
+		n.Arguments[1] = call(wholeName, &ast.StringNode{Value: n.Name}, n.Arguments[1])
+	}
+	return n
+}
 
 // textArguments says how many of the first arguments of a function of expr-lang are texts.
 // Given another value, the function fails with the names of Go's types.
 var textArguments = map[string]int{
 	"upper": 1, "lower": 1, "trim": 2, "trimPrefix": 2, "trimSuffix": 2, "split": 2, "splitAfter": 2, "indexOf": 2,
-	"lastIndexOf": 2, "hasPrefix": 2, "hasSuffix": 2, "fromJSON": 1, "toBase64": 1, "fromBase64": 1,
+	"lastIndexOf": 2, "hasPrefix": 2, "hasSuffix": 2, "toBase64": 1, "fromBase64": 1,
 }
 
 // needText returns v if it is a text, else an error with the name of the function.
 func needText(name string, v any) (any, error) {
 	if !isString(v) {
-		return nil, tapedeck.Errorf(tapedeck.Invalid, "%s needs a text, not %s", name, describe(v))
+		return wrong("%s needs a text, not %s", name, describe(v))
 	}
 	return v, nil
 }
@@ -115,8 +249,13 @@ func (b *budget) measure(v any, left *int, depth int) bool {
 		return false
 	}
 	switch v := v.(type) {
+	case nil, bool, int:
 	case string:
 		*left -= len(v)
+	case decimalNumber:
+		*left -= decimal.Digits
+	case farNumber:
+		*left -= len(v.text)
 	case []any:
 		for _, e := range v {
 			if !b.measure(e, left, depth+1) {
@@ -137,66 +276,47 @@ func (b *budget) measure(v any, left *int, depth int) bool {
 		for _, e := range v {
 			*left -= len(e) + 8
 		}
+	default:
+		return b.measureOther(reflect.ValueOf(v), left, depth+1)
 	}
 	return *left >= 0
 }
 
-// add is the operator +: it adds numbers, and joins texts or lists.
-func (b *budget) add(x, y any) (any, error) {
-	switch x := x.(type) {
-	case string:
-		if y, ok := y.(string); ok {
-			if len(x)+len(y) > MaxSize {
-				return nil, errSize
+// measureOther is measure for lists and objects that only expr-lang makes, such as those of
+// groupBy and toPairs.
+func (b *budget) measureOther(v reflect.Value, left *int, depth int) bool {
+	switch v.Kind() {
+	case reflect.Slice, reflect.Array:
+		for i := range v.Len() {
+			if !b.measure(v.Index(i).Interface(), left, depth) {
+				return false
 			}
-			return x + y, nil
 		}
-	case int:
-		switch y := y.(type) {
-		case int:
-			if sum := x + y; (sum > x) == (y > 0) {
-				return sum, nil
+	case reflect.Map:
+		for key, e := range v.Seq2() {
+			if !b.measure(key.Interface(), left, depth) || !b.measure(e.Interface(), left, depth) {
+				return false
 			}
-			return float64(x) + float64(y), nil
-		case float64:
-			return float64(x) + y, nil
-		}
-	case float64:
-		switch y := y.(type) {
-		case int:
-			return x + float64(y), nil
-		case float64:
-			return x + y, nil
 		}
 	}
-	e := tapedeck.Errorf(tapedeck.Invalid, "+ cannot add %s and %s", describe(x), describe(y))
-	if isString(x) || isString(y) {
-		e = e.WithHint("string(x) makes a text of any value")
-	}
-	return nil, e
+	return *left >= 0
 }
 
 func isString(v any) bool { _, ok := v.(string); return ok }
 
-// normalize returns a value of JSON with int for every whole number, because indexes,
-// ranges and % need int, and JSON does not tell 3 from 3.0.
+// normalize returns a value of JSON with the numbers of evaluations.
 func normalize(v any) any {
 	switch v := v.(type) {
+	case json.Number:
+		return numberOf(v.String())
 	case float64:
-		if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
-			return int(v)
-		}
+		return floatNumber(v)
 	case float32:
-		return normalize(float64(v))
+		return numberOf(strconv.FormatFloat(float64(v), 'g', -1, 32))
 	case int64:
-		return int(v)
+		return numberOf(strconv.FormatInt(v, 10))
 	case int32:
 		return int(v)
-	case json.Number:
-		if f, err := v.Float64(); err == nil {
-			return normalize(f)
-		}
-		return v.String()
 	case []any:
 		out := make([]any, len(v))
 		for i := range v {
@@ -232,11 +352,13 @@ func exported(v any) (any, error) {
 	switch v := v.(type) {
 	case nil, bool, string, int:
 		return v, nil
-	case float64:
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil, tapedeck.Errorf(tapedeck.Invalid, "the result is no number: it divides by zero, or is too large")
+	case decimalNumber:
+		return json.Number(v.d.String()), nil
+	case farNumber:
+		if !json.Valid([]byte(v.text)) {
+			return nil, tapedeck.Errorf(tapedeck.Invalid, "the result is no value of JSON")
 		}
-		return normalize(v), nil
+		return json.Number(v.text), nil
 	case []any:
 		out := make([]any, len(v))
 		for i := range v {
@@ -264,8 +386,10 @@ func describe(v any) string {
 	switch v := v.(type) {
 	case nil:
 		return "null"
-	case bool, int, float64:
+	case bool, int, decimalNumber:
 		return text(v)
+	case farNumber, json.Number:
+		return "the number " + shorten(text(v), 50)
 	case string:
 		return "the text " + quote(v)
 	case []any, []int, []string:

@@ -1,6 +1,8 @@
 package expression
 
 import (
+	"math"
+	"strconv"
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
@@ -127,6 +129,9 @@ func (t *translator) one(depth int) (string, error) {
 	case tok.kind == stringToken && tok.text[0] != '`':
 		t.i++
 		return lineBreaks.Replace(t.escapes(tok.text)), nil
+	case tok.kind == numberToken:
+		t.i++
+		return t.number(tok.text)
 	case tok.is("@"):
 		return "", t.refuse("dates and times (@\"…\") are not supported: they are no values of JSON").WithHint("pass the time as text in a variable, or use a timer event")
 	case tok.is("="):
@@ -140,6 +145,21 @@ func (t *translator) one(depth int) (string, error) {
 	}
 	t.i++
 	return tok.text, nil
+}
+
+// number returns a number so that expr-lang can read it. It reads whole numbers beyond an
+// int64 only with a point, and then as float64; see guards.literal.
+func (t *translator) number(text string) (string, error) {
+	plain := strings.ReplaceAll(text, "_", "")
+	if strings.Trim(plain, "0123456789") == "" {
+		if _, err := strconv.ParseInt(plain, 10, 64); err != nil {
+			text += ".0"
+		}
+	}
+	if f, err := strconv.ParseFloat(text, 64); err != nil && math.IsInf(f, 0) {
+		return "", t.refuse("the number %s is too large to be written in an expression", shorten(text, 50))
+	}
+	return text, nil
 }
 
 // escapes doubles the backslashes of a text of FEEL that begin no escape there: "\d" is a

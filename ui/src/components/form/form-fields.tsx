@@ -1,8 +1,8 @@
 import type { FormField } from "@tapedeck/client";
-import { useId } from "react";
+import { type ChangeEvent, useId } from "react";
 import { visible } from "../conversation/action";
 import { field as fieldLook } from "../ui";
-import type { Values } from "./values";
+import { isKept, isUnsure, type Values } from "./values";
 
 interface Props {
   fields: FormField[];
@@ -75,6 +75,8 @@ function Field({ field: f, value, disabled, onChange }: FieldProps) {
   );
 }
 
+const tooLong = "This number has more digits than a browser keeps. Answer with: tapedeck answer";
+
 const kinds: Record<string, string> = { integer: "number", number: "number", date: "date" };
 
 function Control({
@@ -89,7 +91,7 @@ function Control({
     id,
     value,
     disabled,
-    required: f.required && !f.readOnly,
+    required: f.required && !f.readOnly && !isUnsure(f.default),
     "aria-describedby": described,
     onChange: (e: { target: { value: string } }) => onChange(e.target.value),
   };
@@ -110,11 +112,26 @@ function Control({
     return <textarea {...common} {...lengths} rows={3} className={`${look} h-auto! min-h-16 max-w-xl! py-1.5`} />;
   const kind = kinds[f.type] ?? "text";
   const numbers = kind === "number" ? { min: f.min, max: f.max, step: f.type === "integer" ? 1 : "any" } : {};
-  return <input {...common} {...lengths} {...numbers} type={kind} className={look} autoComplete="off" />;
+  const onNumber = (e: ChangeEvent<HTMLInputElement>) => {
+    e.target.setCustomValidity(isKept(e.target.value) ? "" : tooLong);
+    onChange(e.target.value);
+  };
+  return (
+    <input
+      {...common}
+      {...lengths}
+      {...numbers}
+      {...(kind === "number" ? { onChange: onNumber } : {})}
+      type={kind}
+      className={look}
+      autoComplete="off"
+    />
+  );
 }
 
 function hintOf(f: FormField): string {
   if (f.readOnly) return "For information. It cannot be changed.";
+  if (isUnsure(f.default)) return "Leave it empty to keep the default, which has more digits than a browser shows";
   if (f.min !== undefined && f.max !== undefined) return `From ${f.min} to ${f.max}`;
   if (f.min !== undefined) return `${f.min} or more`;
   if (f.max !== undefined) return `${f.max} or less`;

@@ -4,7 +4,7 @@ import type { Permission } from "@tapedeck/client";
 import { cleanup, fireEvent, render, screen, waitFor } from "@testing-library/react";
 import { afterEach, expect, it, vi } from "vitest";
 import { Ask } from "../conversation/ask";
-import { fieldsOf, inputOf, objectIn, startValues } from "./values";
+import { fieldsOf, inputOf, isKept, objectIn, startValues } from "./values";
 
 afterEach(cleanup);
 
@@ -98,8 +98,34 @@ it("keeps a field named __proto__ apart from the object's own", () => {
   expect(JSON.stringify(input)).toBe('{"__proto__":"x"}');
 });
 
+it("sends no number that lost digits in the browser", async () => {
+  const answer = vi.fn(async () => undefined);
+  const fields = [
+    { id: "id", type: "integer", required: true, default: 9007199254740992 },
+    { id: "other", type: "integer" },
+  ];
+  show({ ...asked, form: fields }, answer);
+  const other = screen.getByLabelText(/^other/) as HTMLInputElement;
+  fireEvent.change(other, { target: { value: "9007199254740993" } });
+  expect(other.validationMessage).toContain("more digits");
+  fireEvent.click(screen.getByRole("button", { name: "Submit" }));
+  expect(answer).not.toHaveBeenCalled();
+  fireEvent.change(other, { target: { value: "9007199254740991" } });
+  fireEvent.click(screen.getByRole("button", { name: "Submit" }));
+  await waitFor(() =>
+    expect(answer).toHaveBeenCalledWith({ ...asked, form: fields }, "submit", { other: 9007199254740991 }),
+  );
+  for (const kept of ["", "5", "-0.50", "1e21", "1e-7", "007", "100000000000000000000"])
+    expect(isKept(kept)).toBe(true);
+  for (const lost of ["9007199254740993", "0.1234567890123456789", "12345678901234567890"])
+    expect(isKept(lost)).toBe(false);
+});
+
 it("reads a JSON object, and says what is wrong with another text", () => {
   expect(objectIn(" ")).toBeUndefined();
   expect(objectIn('{"a":1}')).toEqual({ a: 1 });
   for (const text of ["[1]", "3", "{a:1}", "null"]) expect(() => objectIn(text)).toThrow("not a JSON object");
+  expect(objectIn('{"a\\"9007199254740993":[0.50,-1e-7]}')).toEqual({ 'a"9007199254740993': [0.5, -1e-7] });
+  for (const n of ["9007199254740993", "1e400", "0.12345678901234567"])
+    expect(() => objectIn(`{"a":[${n}]}`)).toThrow(`the number ${n} has more digits`);
 });

@@ -33,11 +33,26 @@ export function startValues(fields: FormField[]): Values {
   return Object.fromEntries(fields.map((f) => [f.id, startValue(f)]));
 }
 
-function startValue({ type, default: d }: FormField): string | boolean {
+function startValue({ type, readOnly, default: d }: FormField): string | boolean {
   if (type === "boolean") return d === true || d === "true";
-  if (d === undefined || d === null) return "";
+  if (d === undefined || d === null || (isUnsure(d) && !readOnly)) return "";
   return typeof d === "string" ? d : JSON.stringify(d);
 }
+
+/**
+ * Whether a number of the log may have lost digits when it was read: JavaScript keeps 15 of them.
+ * A field with such a default begins empty, so that the default itself counts, and not what is left of it.
+ */
+export const isUnsure = (d: Json | undefined): boolean => typeof d === "number" && digitsOf(String(d)).length > 15;
+
+/** Whether JavaScript keeps a number as it was typed. */
+export const isKept = (typed: string): boolean => digitsOf(typed) === digitsOf(String(Number(typed)));
+
+const digitsOf = (number: string): string =>
+  number
+    .replace(/e.*$/i, "")
+    .replace(/[-+.]/g, "")
+    .replace(/^0+|0+$/g, "");
 
 /** The answer to a form. A field that was left empty is not in it, so its default counts. */
 export function inputOf(fields: FormField[], values: Values): JsonObject {
@@ -72,5 +87,9 @@ export function objectIn(text: string): JsonObject | undefined {
     // not JSON: the same sentence
   }
   if (!isObject(value)) throw new Error('this is not a JSON object, such as {"topic": "moon"}');
+  const numbers = text.replace(/"(?:\\.|[^"\\])*"/g, "").match(/-?\d[\d.eE+-]*/g) ?? [];
+  const lost = numbers.find((n) => !isKept(n));
+  if (lost)
+    throw new Error(`the number ${lost.slice(0, 40)} has more digits than a browser keeps; use tapedeck workflow run`);
   return value;
 }
