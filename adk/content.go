@@ -7,6 +7,7 @@ import (
 	"google.golang.org/genai"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // contents are the texts, files, arguments and answers of active events, by the id of the
@@ -15,7 +16,7 @@ type contents map[string]*content
 
 // A content is the content of one message or tool call.
 type content struct {
-	text  []byte
+	text  []byte      // the pieces; see whole
 	parts []mediaPart // of a user's message that is not one text
 }
 
@@ -33,7 +34,7 @@ func (c contents) add(e *tapedeck.Event) {
 	var d struct {
 		MessageID  string          `json:"messageId"`
 		ToolCallID string          `json:"toolCallId"`
-		Delta      string          `json:"delta"`
+		Delta      payload.Piece   `json:"delta"`
 		Content    json.RawMessage `json:"content"`
 		Message    struct {
 			ID      string          `json:"id"`
@@ -67,7 +68,9 @@ func (c contents) of(kind, id string) *content {
 	return c[k]
 }
 
-func (c *content) append(delta string) { c.text = append(c.text, delta...) }
+func (c *content) append(delta payload.Piece) { c.text = append(c.text, delta...) }
+
+func (c *content) whole() []byte { return []byte(payload.Whole(string(c.text))) }
 
 // set replaces the content by that of a whole message: a text or an array of parts.
 func (c *content) set(raw json.RawMessage) {
@@ -96,11 +99,11 @@ func (c contents) restore(p *genai.Part, from *piece) bool {
 	case from.Part != nil:
 		have.parts[*from.Part].restore(p)
 	case p.FunctionCall != nil:
-		p.FunctionCall.Args = object(have.text)
+		p.FunctionCall.Args = object(have.whole())
 	case p.FunctionResponse != nil:
-		p.FunctionResponse.Response = object(have.text)
+		p.FunctionResponse.Response = object(have.whole())
 	default:
-		p.Text = string(have.text)
+		p.Text = string(have.whole())
 	}
 	return true
 }

@@ -259,7 +259,7 @@ func (e *encoded) call(event *session.Event, i int, f *genai.FunctionCall) strin
 	e.calls = append(e.calls, madeCall{f.ID, id})
 	e.add(payload.ToolCallStart{ToolCallID: id, ToolCallName: f.Name})
 	if f.Args != nil {
-		e.add(payload.ToolCallArgs{ToolCallID: id, Delta: e.compact(f.Args)})
+		e.add(payload.ToolCallArgs{ToolCallID: id, Delta: payload.Piece(e.compact(f.Args))})
 	}
 	e.add(payload.ToolCallEnd{ToolCallID: id})
 	e.carrier = len(e.out) - 1

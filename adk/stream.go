@@ -209,10 +209,10 @@ func (b *builder) open(id, author string, thought bool) {
 // say appends text to an open message.
 func (b *builder) say(id, text string, thought bool, cuts []payload.Cut) {
 	if thought {
-		b.add(payload.ReasoningMessageContent{MessageID: id, Delta: text, Cuts: cuts})
+		b.add(payload.ReasoningMessageContent{MessageID: id, Delta: payload.Piece(text), Cuts: cuts})
 		return
 	}
-	b.add(payload.TextMessageContent{MessageID: id, Delta: text, Cuts: cuts})
+	b.add(payload.TextMessageContent{MessageID: id, Delta: payload.Piece(text), Cuts: cuts})
 }
 
 // closeText closes a message.

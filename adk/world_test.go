@@ -237,7 +237,7 @@ func (w *world) await(end string, length int) {
 		if err != nil {
 			w.t.Error(err)
 		}
-		if text += d.Delta; len(text) >= length && strings.HasSuffix(text, end) {
+		if text += d.Delta.Whole(); len(text) >= length && strings.HasSuffix(text, end) {
 			return
 		}
 	}

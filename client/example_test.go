@@ -21,7 +21,7 @@ func serve() (url string, stop func()) {
 		return func(yield func(tapedeck.Event, error) bool) {
 			for _, p := range []payload.Payload{
 				payload.TextMessageStart{MessageID: "m1", Role: payload.RoleAssistant},
-				payload.TextMessageContent{MessageID: "m1", Delta: in.Task},
+				payload.TextMessageContent{MessageID: "m1", Delta: payload.Piece(in.Task)},
 				payload.TextMessageEnd{MessageID: "m1"},
 			} {
 				if !yield(payload.NewEvent(p), nil) {

@@ -23,7 +23,7 @@ func echo(_ context.Context, in tapedeck.Invocation) iter.Seq2[tapedeck.Event, e
 			return
 		}
 		for _, word := range strings.Fields(in.Task) {
-			if !yield(payload.NewEvent(payload.TextMessageContent{MessageID: id, Delta: word + " "}), nil) {
+			if !yield(payload.NewEvent(payload.TextMessageContent{MessageID: id, Delta: payload.Piece(word + " ")}), nil) {
 				return
 			}
 		}

@@ -196,7 +196,7 @@ func (r *run) captureText(ev *tapedeck.Event) {
 		r.from.text.Reset()
 	case tapedeck.TextMessageContent:
 		if r.from.text.Len() < r.from.maxText {
-			r.from.text.WriteString(jsonobj.StringOf(jsonobj.Member(ev.Data, "delta")))
+			r.from.text.WriteString(string(jsonobj.PieceOf(jsonobj.Member(ev.Data, "delta"))))
 		}
 	}
 }
@@ -205,7 +205,7 @@ func (r *run) captureText(ev *tapedeck.Event) {
 func (p *parentage) said() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.text.String()
+	return jsonobj.Whole(p.text.String())
 }
 
 // root returns the run that a user started. Questions to people are asked there.

@@ -103,7 +103,8 @@ func spoke(s *view.Snapshot, invocation string) bool {
 func lastText(s *view.Snapshot, invocation string) string {
 	for _, m := range slices.Backward(s.Messages) {
 		if m.Invocation == invocation && m.Role == payload.RoleAssistant {
-			return m.Text[:min(len(m.Text), maxNamedText)]
+			text := m.Text
+			return text[:min(len(text), maxNamedText)]
 		}
 	}
 	return ""

@@ -58,7 +58,7 @@ func TestJoinKeepsTexts(t *testing.T) {
 	texts := []string{"a", "é", "\n\"\\", "𝄞", "\x00\x7f", "\ufffd", "</script>", "\u2028", strings.Repeat("x", 5000)}
 	q, at, want := newQueue(), time.UnixMilli(0), payload.TextMessageContent{MessageID: `m"1`}
 	for i, text := range texts {
-		ev := payload.NewEvent(payload.TextMessageContent{MessageID: want.MessageID, Delta: text})
+		ev := payload.NewEvent(payload.TextMessageContent{MessageID: want.MessageID, Delta: payload.Piece(text)})
 		if i%2 == 1 { // as other programs encode it
 			b, err := json.Marshal(map[string]string{"messageId": want.MessageID, "delta": text})
 			if err != nil {
@@ -68,7 +68,7 @@ func TestJoinKeepsTexts(t *testing.T) {
 		}
 		ev.Time = at.Add(time.Duration(i) * time.Millisecond)
 		q.push(ev)
-		want.Delta += text
+		want.Delta += payload.Piece(text)
 		want.Cuts = append(want.Cuts, payload.Cut{int64(len(text)), int64(i)})
 	}
 	events := q.drain()

@@ -116,7 +116,7 @@ type TextMessageStart struct {
 // TextMessageContent appends to an open message.
 type TextMessageContent struct {
 	MessageID string `json:"messageId" shape:"id"`
-	Delta     string `json:"delta"`
+	Delta     Piece  `json:"delta"`
 	Cuts      []Cut  `json:"cuts,omitempty"`
 	Attributed
 }
@@ -138,7 +138,7 @@ type TextMessageEnd struct {
 type TextMessageChunk struct {
 	MessageID string `json:"messageId,omitempty" shape:"id"`
 	Role      string `json:"role,omitempty"`
-	Delta     string `json:"delta,omitempty"`
+	Delta     Piece  `json:"delta,omitempty"`
 	Name      string `json:"name,omitempty"`
 	Attributed
 }
@@ -154,7 +154,7 @@ type ToolCallStart struct {
 // ToolCallArgs appends to the arguments, which are JSON when complete.
 type ToolCallArgs struct {
 	ToolCallID string `json:"toolCallId" shape:"id"`
-	Delta      string `json:"delta"`
+	Delta      Piece  `json:"delta"`
 	Cuts       []Cut  `json:"cuts,omitempty"`
 	Attributed
 }
@@ -171,7 +171,7 @@ type ToolCallChunk struct {
 	ToolCallID      string `json:"toolCallId,omitempty" shape:"id"`
 	ToolCallName    string `json:"toolCallName,omitempty"`
 	ParentMessageID string `json:"parentMessageId,omitempty"`
-	Delta           string `json:"delta,omitempty"`
+	Delta           Piece  `json:"delta,omitempty"`
 	Attributed
 }
 
@@ -242,7 +242,7 @@ type ReasoningMessageStart struct {
 // ReasoningMessageContent appends to a reasoning message.
 type ReasoningMessageContent struct {
 	MessageID string `json:"messageId" shape:"id"`
-	Delta     string `json:"delta"`
+	Delta     Piece  `json:"delta"`
 	Cuts      []Cut  `json:"cuts,omitempty"`
 	Attributed
 }
@@ -257,7 +257,7 @@ type ReasoningMessageEnd struct {
 // message. The first chunk must have the id; later ones may omit it.
 type ReasoningMessageChunk struct {
 	MessageID string `json:"messageId,omitempty" shape:"id"`
-	Delta     string `json:"delta,omitempty"`
+	Delta     Piece  `json:"delta,omitempty"`
 	Attributed
 }
 

@@ -37,6 +37,7 @@ var (
 	membersType = reflect.TypeFor[tapedeck.Members]()
 	labelsType  = reflect.TypeFor[map[string]string]()
 	cutsType    = reflect.TypeFor[[]Cut]()
+	pieceType   = reflect.TypeFor[Piece]()
 )
 
 func layoutOf(t reflect.Type) *layout {
@@ -116,6 +117,8 @@ func appendValue(b []byte, v reflect.Value) []byte {
 		return jsonobj.AppendMembers(b, v.Interface().(tapedeck.Members))
 	case labelsType:
 		return appendLabels(b, v.Interface().(map[string]string))
+	case pieceType:
+		return jsonobj.AppendPiece(b, Piece(v.String()))
 	}
 	switch v.Kind() {
 	case reflect.String:
@@ -201,6 +204,8 @@ func decodeValue(raw []byte, v reflect.Value) error {
 	switch {
 	case jsonobj.IsNull(raw) && t != rawType:
 		return nil
+	case t == pieceType:
+		return v.Addr().Interface().(*Piece).UnmarshalJSON(raw) // encoding/json would read it twice
 	case t.Kind() == reflect.Struct:
 		return layoutOf(t).decode(raw, v)
 	case t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Struct:

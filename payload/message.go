@@ -66,10 +66,10 @@ func (m *Message) Text() string {
 	var b strings.Builder
 	for _, p := range parts {
 		if p.Text != nil {
-			b.WriteString(*p.Text)
+			b.WriteString(string(*p.Text))
 		}
 	}
-	return b.String()
+	return Whole(b.String())
 }
 
 // Check reports whether m has an id, a known role, and the members that its

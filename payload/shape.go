@@ -120,7 +120,7 @@ func (s shape) fits(raw []byte) bool {
 // with exact member names, because encoding/json would accept "Text" for "text".
 type contentPart struct {
 	Type   *string     `json:"type"`
-	Text   *string     `json:"text"`
+	Text   *Piece      `json:"text"`
 	Source *partSource `json:"source"`
 }
 

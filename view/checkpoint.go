@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // A conversation can be stored as JSON and loaded again. Folding on after that
@@ -57,6 +58,8 @@ type savedMessage struct {
 	Message
 	Doc   *savedState `json:"doc,omitempty"`   // only for an activity
 	Named bool        `json:"named,omitempty"` // whether looking up its id finds it
+
+	Pieces payload.Piece `json:"pieces,omitempty"` // in place of the text, if that has halves of characters
 }
 
 type savedCall struct {
@@ -66,6 +69,8 @@ type savedCall struct {
 	Made     *int64  `json:"made,omitempty"`
 	Maker    *int    `json:"maker,omitempty"`      // index of the message that made it
 	Role     *string `json:"maker_role,omitempty"` // the role of that message, if it has settled
+
+	Pieces payload.Piece `json:"pieces,omitempty"` // in place of the arguments, as in savedMessage
 }
 
 type savedRun struct {
@@ -122,7 +127,7 @@ func (l *lane) save() savedLane {
 		}
 		calls[k] = len(s.Calls)
 		saved := savedCall{ToolCall: k.ToolCall, Complete: k.complete, Made: k.Made, Named: l.call[k.ID] == k}
-		saved.Arguments = k.args.String()
+		saved.Arguments, saved.Pieces = savedText(k.args.String())
 		if i, ok := messages[k.maker]; ok {
 			saved.Maker = &i
 		} else if k.maker != nil {
@@ -143,12 +148,21 @@ func (l *lane) save() savedLane {
 
 func (m *message) save(named bool) savedMessage {
 	s := savedMessage{Message: m.Message, Named: named}
-	s.Text = m.text.String()
+	s.Text, s.Pieces = savedText(m.text.String())
 	if m.Role == activity {
 		doc := m.doc.save()
 		s.Doc = &doc
 	}
 	return s
+}
+
+// savedText returns a text for a checkpoint. Encoding pieces takes more time than encoding a
+// string, so only texts with halves are stored as pieces.
+func savedText(pieces string) (string, payload.Piece) {
+	if payload.Whole(pieces) == pieces {
+		return pieces, ""
+	}
+	return "", payload.Piece(pieces)
 }
 
 func (s *state) save() savedState { return savedState{s.value(), s.shared, s.offset, s.invocation} }
@@ -240,7 +254,7 @@ func (s *savedLane) restore() (*lane, bool) {
 	}
 	for _, saved := range s.Calls {
 		k := &call{ToolCall: saved.ToolCall, complete: saved.Complete}
-		k.args.WriteString(saved.Arguments)
+		k.args.WriteString(saved.Arguments + string(saved.Pieces))
 		k.Made = saved.Made
 		k.Arguments = ""
 		switch {
@@ -267,7 +281,7 @@ func (s *savedLane) restore() (*lane, bool) {
 
 func (s *savedMessage) restore() *message {
 	m := &message{Message: s.Message}
-	m.text.WriteString(s.Text)
+	m.text.WriteString(s.Text + string(s.Pieces))
 	m.Text = ""
 	if s.Doc != nil {
 		m.doc = s.Doc.restore()

@@ -223,8 +223,8 @@ func resultText(k *ToolCall) string {
 // brackets.
 func textOf(text string, parts json.RawMessage) string {
 	var list []struct {
-		Type string `json:"type"`
-		Text string `json:"text"`
+		Type string        `json:"type"`
+		Text payload.Piece `json:"text"`
 	}
 	if len(parts) == 0 || !jsonobj.Unpack(parts, &list) {
 		return text
@@ -232,10 +232,10 @@ func textOf(text string, parts json.RawMessage) string {
 	var b strings.Builder
 	for _, p := range list {
 		if p.Type == "text" || p.Text != "" {
-			b.WriteString(p.Text)
+			b.WriteString(string(p.Text))
 		} else {
 			b.WriteString("[" + functionName(p.Type) + "]")
 		}
 	}
-	return b.String()
+	return payload.Whole(b.String())
 }

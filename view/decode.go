@@ -3,6 +3,8 @@ package view
 import (
 	"bytes"
 	"encoding/json"
+
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // A deltaForm is the form of an event that adds text to a message or a call.
@@ -25,9 +27,10 @@ func (f *deltaForm) decode(data json.RawMessage) (id, delta []byte, ok bool) {
 		return id, delta, true
 	}
 	var d map[string]json.RawMessage
-	var idText, text string
+	var idText string
+	var text payload.Piece
 	if json.Unmarshal(data, &d) != nil ||
-		json.Unmarshal(d[f.id], &idText) != nil || json.Unmarshal(d["delta"], &text) != nil {
+		json.Unmarshal(d[f.id], &idText) != nil || text.UnmarshalJSON(d["delta"]) != nil {
 		return nil, nil, false
 	}
 	return []byte(idText), []byte(text), idText != ""
@@ -55,9 +58,9 @@ func (f *deltaForm) scan(data []byte) (id, delta []byte, ok bool) {
 	if bytes.IndexByte(rest[:end], '\\') < 0 {
 		return id, rest[:end], true
 	}
-	var text string
+	var text payload.Piece
 	quoted := data[len(data)-len(rest)-1:][:end+2]
-	err := json.Unmarshal(quoted, &text)
+	err := text.UnmarshalJSON(quoted) // json.Unmarshal would read it three times
 	return id, []byte(text), err == nil
 }
 

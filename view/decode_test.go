@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // FuzzScan compares the fast reader with the slow one. The fast one must read
@@ -20,8 +21,8 @@ func FuzzScan(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var want struct {
-			ID    *string `json:"messageId"`
-			Delta *string `json:"delta"`
+			ID    *string        `json:"messageId"`
+			Delta *payload.Piece `json:"delta"`
 		}
 		if !json.Valid(data) || !utf8.Valid(data) || repeats(data) {
 			t.Skip()
@@ -30,7 +31,7 @@ func FuzzScan(f *testing.F) {
 		if !ok {
 			t.Skip()
 		}
-		if err := json.Unmarshal(data, &want); err != nil || want.ID == nil || want.Delta == nil || *want.ID != string(id) || *want.Delta != string(delta) {
+		if err := json.Unmarshal(data, &want); err != nil || want.ID == nil || want.Delta == nil || *want.ID != string(id) || *want.Delta != payload.Piece(delta) {
 			t.Errorf("%s: read %q and %q", data, id, delta)
 		}
 	})

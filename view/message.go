@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // A Message is a message of a user, an agent or a tool, or the reasoning or an
@@ -26,11 +27,16 @@ type Message struct {
 	Activity   string          `json:"activity_type,omitempty"` // role activity
 	Content    json.RawMessage `json:"content,omitempty"`       // role activity: an object
 	Metadata   json.RawMessage `json:"metadata,omitempty"`
+
+	Half payload.Piece `json:"-"` // half of a character, with which the text ends while it is streamed; not in Text
 }
+
+// Pieces returns the text with Half.
+func (m *Message) Pieces() payload.Piece { return payload.Piece(m.Text) + m.Half }
 
 type message struct {
 	Message
-	text    strings.Builder // Message.Text while it grows
+	text    strings.Builder // Message.Text while it grows: the pieces
 	doc     state           // Message.Content of an activity
 	calls   []*call         // the calls that it made
 	removed bool            // a MESSAGES_SNAPSHOT has removed it

@@ -174,8 +174,8 @@ func (c *Conversation) putMessage(l *lane, e *tapedeck.Event, w *wireMessage) *m
 	if w.Role == activity {
 		m.Activity, m.doc = w.Activity, state{raw: w.Content}
 	} else {
-		text, parts := content(w.Content)
-		m.text.WriteString(text)
+		text, parts := pieces(w.Content)
+		m.text.WriteString(string(text))
 		m.Parts = parts
 		l.noteRequest(m)
 	}
@@ -195,17 +195,23 @@ func (c *Conversation) putMessage(l *lane, e *tapedeck.Event, w *wireMessage) *m
 // content splits the content of a message into its text and, if it is not a
 // plain string, the content itself.
 func content(raw json.RawMessage) (text string, parts json.RawMessage) {
+	pieces, parts := pieces(raw)
+	return pieces.Whole(), parts
+}
+
+// pieces is [content] for a message that may go on.
+func pieces(raw json.RawMessage) (text payload.Piece, parts json.RawMessage) {
 	if len(raw) == 0 || json.Unmarshal(raw, &text) == nil {
 		return text, nil
 	}
 	var list []struct {
-		Text string `json:"text"`
+		Text payload.Piece `json:"text"`
 	}
 	var b strings.Builder
 	if jsonobj.Unpack(raw, &list) {
 		for _, p := range list {
-			b.WriteString(p.Text)
+			b.WriteString(string(p.Text))
 		}
 	}
-	return b.String(), raw
+	return payload.Piece(b.String()), raw
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // A Snapshot is a conversation as of an offset. It does not change when its
@@ -31,6 +32,63 @@ type Snapshot struct {
 	Plan    *Plan  `json:"plan"`              // like State
 	Notes   []Note `json:"notes,omitempty"`
 	Unnoted int    `json:"notes_left_out,omitempty"` // number of further notes
+}
+
+// Exact returns what s is encoded as for a client that continues with the events after it:
+// each text has the half of a character with which it ends. Nearly always that is s itself.
+func (s *Snapshot) Exact() any {
+	messages, calls := ExactMessages(s.Messages), exactCalls(s.Calls)
+	if messages == nil && calls == nil {
+		return s
+	}
+	out := exactSnapshot{Snapshot: s, Messages: s.Messages, Calls: s.Calls}
+	if messages != nil {
+		out.Messages = messages
+	}
+	if calls != nil {
+		out.Calls = calls
+	}
+	return out
+}
+
+// An exactSnapshot is a snapshot of which a text ends with half of a character.
+type exactSnapshot struct {
+	*Snapshot
+	Messages any `json:"messages"`
+	Calls    any `json:"tool_calls"`
+}
+
+type exactMessage struct {
+	*Message
+	Text payload.Piece `json:"text"`
+}
+
+type exactCall struct {
+	*ToolCall
+	Arguments payload.Piece `json:"arguments"`
+}
+
+// ExactMessages is [Snapshot.Exact] for messages; nil if no text ends with a half.
+func ExactMessages(list []Message) any {
+	if !slices.ContainsFunc(list, func(m Message) bool { return m.Half != "" }) {
+		return nil
+	}
+	out := make([]exactMessage, len(list))
+	for i := range list {
+		out[i] = exactMessage{&list[i], list[i].Pieces()}
+	}
+	return out
+}
+
+func exactCalls(list []ToolCall) any {
+	if !slices.ContainsFunc(list, func(k ToolCall) bool { return k.Half != "" }) {
+		return nil
+	}
+	out := make([]exactCall, len(list))
+	for i := range list {
+		out[i] = exactCall{&list[i], list[i].Pieces()}
+	}
+	return out
 }
 
 // A SessionInfo has what the events say about the session itself.

@@ -20,7 +20,8 @@ const maxLastText = 200 // characters
 type lastMessage struct {
 	ID string `json:"id"`
 	LastMessage
-	Chars int `json:"chars"` // number of characters in Text
+	Chars  int            `json:"chars"`           // number of characters in Text
+	Halves payload.Halves `json:"halves,omitzero"` // of the pieces that follow
 }
 
 // say notes a message as the newest one. One without text is noted when its text comes.
@@ -43,17 +44,20 @@ func (f *SummaryFold) sayMore(e *tapedeck.Event) {
 		return // there is no need to decode it
 	}
 	var d struct {
-		MessageID string `json:"messageId"`
-		Delta     string `json:"delta"`
+		MessageID string        `json:"messageId"`
+		Delta     payload.Piece `json:"delta"`
 	}
 	if !decode(e, &d) || d.Delta == "" {
 		return
 	}
 	if m := f.s.Begun; m != nil && m.ID == d.MessageID {
-		f.s.Last, f.s.Begun = m, nil
+		if m.add(m.Halves.Next(d.Delta)); m.Chars > 0 {
+			f.s.Last, f.s.Begun = m, nil
+		}
+		return
 	}
 	if m := f.s.Last; m != nil && m.ID == d.MessageID {
-		m.add(d.Delta)
+		m.add(m.Halves.Next(d.Delta))
 	}
 }
 

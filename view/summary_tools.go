@@ -122,7 +122,7 @@ func (f *SummaryFold) toolEnd(e *tapedeck.Event) {
 		return
 	}
 	if k := f.s.Calls[callKey(e, d.ToolCallID)]; k != nil {
-		f.setInput(e, d.ToolCallID, k.Args)
+		f.setInput(e, d.ToolCallID, []byte(payload.Whole(string(k.Args))))
 	}
 }
 

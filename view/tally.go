@@ -71,7 +71,7 @@ func (l *lane) noteRequest(m *message) {
 		return
 	}
 	if t := l.tally(&m.Item); t.Text == "" {
-		t.Text, t.Actor, t.First, t.Asked = m.text.String(), m.Actor, m.Offset, true
+		t.Text, t.Actor, t.First, t.Asked = payload.Whole(m.text.String()), m.Actor, m.Offset, true
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/jsonobj"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // A ToolCall is one call of a tool by an agent. Its status is
@@ -27,8 +28,12 @@ type ToolCall struct {
 	Result    *ToolResult     `json:"result,omitempty"`     // absent before the answer
 	Threads   []string        `json:"threads,omitempty"`    // threads of the sub-agents that it has started
 
-	Made *int64 `json:"-"` // offset of the event that completed the arguments; nil before
+	Half payload.Piece `json:"-"` // with which the arguments end, as in [Message]
+	Made *int64        `json:"-"` // offset of the event that completed the arguments; nil before
 }
+
+// Pieces returns the arguments with Half.
+func (k *ToolCall) Pieces() payload.Piece { return payload.Piece(k.Arguments) + k.Half }
 
 // A ToolResult is the answer to a tool call.
 type ToolResult struct {
@@ -42,7 +47,7 @@ type ToolResult struct {
 
 type call struct {
 	ToolCall
-	args     strings.Builder // ToolCall.Arguments while they grow
+	args     strings.Builder // ToolCall.Arguments while they grow: the pieces
 	complete bool            // the arguments are complete
 	maker    *message        // the message that made it; nil if it is not known
 	removed  bool            // removed with its maker
@@ -142,7 +147,7 @@ func (l *lane) planByTool(k *call, e *tapedeck.Event) {
 
 // input returns the arguments as JSON, nil if they are incomplete or invalid.
 func (k *call) input() json.RawMessage {
-	if raw := []byte(k.args.String()); k.complete && nesting(raw) <= maxDepth && json.Valid(raw) {
+	if raw := []byte(payload.Whole(k.args.String())); k.complete && nesting(raw) <= maxDepth && json.Valid(raw) {
 		return raw
 	}
 	return nil

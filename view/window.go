@@ -3,6 +3,9 @@ package view
 import (
 	"cmp"
 	"slices"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // Window is the number of messages, tool calls and runs that a [Conversation]
@@ -127,15 +130,27 @@ func (l *lane) loaded() (out Items) {
 
 func (m *message) value() Message {
 	v := m.Message
-	v.Text = m.text.String()
+	v.Text, v.Half = split(m.text.String(), v.Status == tapedeck.StatusRunning)
 	v.Content = m.doc.value()
 	return v
 }
 
 func (k *call) value() ToolCall {
 	v := k.ToolCall
-	v.Arguments, v.Input = k.args.String(), k.input()
+	v.Arguments, v.Half = split(k.args.String(), !k.complete)
+	v.Input = k.input()
 	return v
+}
+
+// split returns the text that pieces make, and the half of a character with which it ends.
+// If the text does not go on, such a half is U+FFFD.
+func split(pieces string, goesOn bool) (text string, half payload.Piece) {
+	if !goesOn {
+		return payload.Whole(pieces), ""
+	}
+	var halves payload.Halves
+	text = halves.Next(payload.Piece(pieces))
+	return text, halves.Held
 }
 
 // settleMessages must be called after the event at an offset has added a

@@ -13,6 +13,7 @@ import (
 	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
 	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/transcript"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // harmless is the task that tests an agent.
@@ -44,11 +45,11 @@ uses a temporary session in this process. Every question of the agent is denied.
 
 // A trial is the result of a test.
 type trial struct {
-	Agent   string  `json:"agent"`
-	OK      bool    `json:"ok"`
-	Seconds float64 `json:"seconds"`
-	Said    string  `json:"said,omitempty"`
-	Error   string  `json:"error,omitempty"`
+	Agent   string        `json:"agent"`
+	OK      bool          `json:"ok"`
+	Seconds float64       `json:"seconds"`
+	Said    payload.Piece `json:"said,omitempty"`
+	Error   string        `json:"error,omitempty"`
 }
 
 func (e *env) testAgent(ctx context.Context, name string) error {
@@ -116,7 +117,7 @@ func (a *app) note(ctx context.Context, session string, t *trial, ev *tapedeck.E
 	_ = json.Unmarshal(ev.Data, &d)
 	switch ev.Type {
 	case tapedeck.TextMessageContent:
-		t.Said += transcript.Text(d.Delta)
+		t.Said += transcript.Piece(d.Delta)
 	case tapedeck.PermissionRequested:
 		if option, ok := chooseOption(d.Options, permitDeny); ok {
 			_, _ = a.Session(session).Answer(ctx, api.Answer{Permission: d.ID, Option: option, Offset: &ev.Offset})
@@ -125,7 +126,7 @@ func (a *app) note(ctx context.Context, session string, t *trial, ev *tapedeck.E
 		t.Error = transcript.Text(d.Message)
 		return true
 	case tapedeck.RunFinished:
-		t.OK = strings.TrimSpace(t.Said) != ""
+		t.OK = strings.TrimSpace(string(t.Said)) != ""
 		if !t.OK {
 			t.Error = "the run ended without any text"
 		}
@@ -141,7 +142,7 @@ func (e *env) printTrial(t *trial) error {
 	case e.json:
 		err = e.printJSON(t)
 	case t.OK:
-		err = p.Printf("%s %s in %.2f s: %s\n", p.Paint(terminal.Green, "ok"), t.Agent, t.Seconds, terminal.Brief(t.Said, 100))
+		err = p.Printf("%s %s in %.2f s: %s\n", p.Paint(terminal.Green, "ok"), t.Agent, t.Seconds, terminal.Brief(t.Said.Whole(), 100))
 	default:
 		err = p.Printf("%s %s after %.2f s: %s\n", p.Paint(terminal.Red, "failed"), t.Agent, t.Seconds, terminal.Brief(t.Error, 300))
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // maxHeard is how much of a message that is still being written is kept, in bytes: enough
@@ -16,9 +17,9 @@ const maxHeard = 4 << 10
 func (t *elementTree) hear(e *tapedeck.Event) error {
 	b := t.open[t.threads[e.ThreadName()]]
 	var d struct {
-		MessageID string `json:"messageId"`
-		Role      string `json:"role"`
-		Delta     string `json:"delta"`
+		MessageID string        `json:"messageId"`
+		Role      string        `json:"role"`
+		Delta     payload.Piece `json:"delta"`
 	}
 	if b == nil || !strings.HasPrefix(e.Type, "TEXT_MESSAGE_") || !e.Unpack(&d) {
 		return nil
@@ -34,7 +35,7 @@ func (t *elementTree) hear(e *tapedeck.Event) error {
 		}
 	case tapedeck.TextMessageContent:
 		if text, open := b.heard[d.MessageID]; open {
-			text += d.Delta
+			text += string(d.Delta)
 			b.heard[d.MessageID] = text[max(0, len(text)-maxHeard):]
 		}
 	case tapedeck.TextMessageEnd:
@@ -47,7 +48,7 @@ func (t *elementTree) hear(e *tapedeck.Event) error {
 
 // words shows the last line of a text, as far as it fits.
 func (t *elementTree) words(b *branch, text string) error {
-	text = strings.TrimSpace(strings.ToValidUTF8(text, ""))
+	text = strings.TrimSpace(strings.ToValidUTF8(payload.Whole(text), ""))
 	text = terminal.VisibleLine(text[strings.LastIndexByte(text, '\n')+1:])
 	if text == "" {
 		return nil

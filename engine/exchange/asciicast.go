@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/jsonobj"
 	"github.com/tapedeck/tapedeck/payload"
 )
 
@@ -23,6 +24,8 @@ type recording struct {
 	relative bool // version 3: each time counts from the event before
 	start    time.Time
 	passed   float64
+
+	output, input payload.Halves // a character can come in two events
 }
 
 // castLine reads the header or an event of an asciicast, version 2 or 3.
@@ -94,9 +97,13 @@ func (c *recording) event(items []json.RawMessage) {
 	c.at = c.start.Add(time.Duration(c.passed * float64(time.Second)))
 	switch code {
 	case "o":
-		c.say(payload.TerminalOutput{Terminal: recorded, Data: data})
+		if data := c.output.Next(jsonobj.PieceOf(items[2])); data != "" {
+			c.say(payload.TerminalOutput{Terminal: recorded, Data: data})
+		}
 	case "i":
-		c.say(payload.TerminalInput{Terminal: recorded, Data: data})
+		if data := c.input.Next(jsonobj.PieceOf(items[2])); data != "" {
+			c.say(payload.TerminalInput{Terminal: recorded, Data: data})
+		}
 	case "r":
 		c.resize(data)
 	case "m":

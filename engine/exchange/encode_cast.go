@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/jsonobj"
 	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/view"
 )
@@ -82,6 +83,8 @@ type cast struct {
 	start time.Duration // the position of the first event of the terminal
 	n     int           // number of events of the terminal so far
 	last  float64
+
+	shown, typed payload.Halves
 }
 
 // eventTakes is how long a recording shows an event if no event has a time of its own.
@@ -156,9 +159,9 @@ func (c *cast) event(e *tapedeck.Event, m tapedeck.Members) {
 	at := c.position() - c.start
 	switch e.Type {
 	case tapedeck.TerminalOutput:
-		c.outputs(e, at, str(m["data"]))
+		c.outputs(e, at, jsonobj.PieceOf(m["data"]))
 	case tapedeck.TerminalInput:
-		c.line(at, "i", str(m["data"]))
+		c.words(at, "i", &c.typed, jsonobj.PieceOf(m["data"]))
 	case tapedeck.TerminalResize:
 		if d, err := payload.DecodeAs[payload.TerminalResize](*e); err == nil {
 			c.line(at, "r", strconv.Itoa(d.Cols)+"x"+strconv.Itoa(d.Rows))
@@ -167,7 +170,7 @@ func (c *cast) event(e *tapedeck.Event, m tapedeck.Members) {
 }
 
 // outputs writes joined output at the times at which its parts arrived.
-func (c *cast) outputs(e *tapedeck.Event, at time.Duration, s string) {
+func (c *cast) outputs(e *tapedeck.Event, at time.Duration, s payload.Piece) {
 	d, err := payload.DecodeAs[payload.TerminalOutput](*e)
 	if err == nil {
 		for _, cut := range d.Cuts {
@@ -175,12 +178,18 @@ func (c *cast) outputs(e *tapedeck.Event, at time.Duration, s string) {
 			if n < 0 || n > len(s) {
 				break
 			}
-			c.line(at+time.Duration(cut[1])*time.Millisecond, "o", s[:n])
+			c.words(at+time.Duration(cut[1])*time.Millisecond, "o", &c.shown, s[:n])
 			s = s[n:]
 		}
 	}
-	if s != "" {
-		c.line(at, "o", s)
+	c.words(at, "o", &c.shown, s)
+}
+
+// words writes what a terminal shows or gets. A player decodes each line by itself, so the
+// line of a half would show no character.
+func (c *cast) words(at time.Duration, code string, halves *payload.Halves, s payload.Piece) {
+	if text := halves.Next(s); text != "" {
+		c.line(at, code, text)
 	}
 }
 

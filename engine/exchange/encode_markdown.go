@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/jsonobj"
 	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/view"
 )
@@ -40,12 +41,14 @@ type entry struct {
 	invocation string
 	who        string
 	at         time.Time
-	text       strings.Builder // or the arguments
+	text       strings.Builder // or the arguments: the pieces; see whole
 	result     *string
 	failed     bool
 	done       bool
 	continued  bool // its beginning is already written
 }
+
+func (one *entry) whole() string { return payload.Whole(one.text.String()) }
 
 func newTranscript(w *output) *transcript {
 	return &transcript{output: w, open: map[entryKey]*entry{}, seen: map[string]struct{}{}}
@@ -116,11 +119,11 @@ func (t *transcript) event(e *tapedeck.Event) {
 	case tapedeck.ToolCallStart:
 		t.begin(e, "call", str(m["toolCallId"]), str(m["toolCallName"]))
 	case tapedeck.TextMessageContent:
-		t.add(e, "message", str(m["messageId"]), str(m["delta"]))
+		t.add(e, "message", str(m["messageId"]), jsonobj.PieceOf(m["delta"]))
 	case tapedeck.ReasoningMessageContent:
-		t.add(e, "thinking", str(m["messageId"]), str(m["delta"]))
+		t.add(e, "thinking", str(m["messageId"]), jsonobj.PieceOf(m["delta"]))
 	case tapedeck.ToolCallArgs:
-		t.add(e, "call", str(m["toolCallId"]), str(m["delta"]))
+		t.add(e, "call", str(m["toolCallId"]), jsonobj.PieceOf(m["delta"]))
 	case tapedeck.TextMessageEnd:
 		t.end(e, "message", str(m["messageId"]))
 	case tapedeck.ReasoningMessageEnd:
@@ -204,7 +207,7 @@ func (t *transcript) message(e *tapedeck.Event, m tapedeck.Members) {
 	}
 }
 
-func (t *transcript) add(e *tapedeck.Event, kind, id, delta string) {
+func (t *transcript) add(e *tapedeck.Event, kind, id string, delta payload.Piece) {
 	one := t.open[t.key(e, kind, id)]
 	if one == nil { // it was written early because too much was waiting
 		one = t.begin(e, kind, id, "")
@@ -213,7 +216,7 @@ func (t *transcript) add(e *tapedeck.Event, kind, id, delta string) {
 	if e.Erased() && !strings.HasSuffix(one.text.String(), erased) { // once, even if several parts are erased
 		delta = erased
 	}
-	one.text.WriteString(delta)
+	one.text.WriteString(string(delta))
 	t.bytes += len(delta)
 }
 

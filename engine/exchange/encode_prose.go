@@ -48,11 +48,11 @@ func (t *transcript) entry(one *entry) {
 	}
 	switch one.kind {
 	case "thinking":
-		t.string("\n<details><summary>Thinking</summary>\n\n", quote(one.text.String()), "\n</details>\n")
+		t.string("\n<details><summary>Thinking</summary>\n\n", quote(one.whole()), "\n</details>\n")
 	case "call":
 		t.call(one)
 	default:
-		t.string("\n### ", inline(orDefault(one.who, "(continued)")), "\n\n", quote(one.text.String()))
+		t.string("\n### ", inline(orDefault(one.who, "(continued)")), "\n\n", quote(one.whole()))
 	}
 }
 
@@ -64,7 +64,7 @@ func (t *transcript) call(one *entry) {
 		}
 		t.string("\n")
 	}
-	if args := one.text.String(); args != "" {
+	if args := one.whole(); args != "" {
 		t.string("\n", block("json", pretty(args)))
 	}
 	switch {

@@ -212,7 +212,7 @@ func (l *lane) text(id, name, s string) {
 	}
 	l.emitTurn(payload.TextMessageStart{MessageID: id, Role: payload.RoleAssistant, Name: name, Attributed: l.common()})
 	for delta := range deltas(s) {
-		l.emitTurn(payload.TextMessageContent{MessageID: id, Delta: delta})
+		l.emitTurn(payload.TextMessageContent{MessageID: id, Delta: payload.Piece(delta)})
 	}
 	l.emitTurn(payload.TextMessageEnd{MessageID: id})
 }
@@ -225,7 +225,7 @@ func (l *lane) reasoning(s, encrypted string) {
 	if s != "" {
 		l.emitTurn(payload.ReasoningMessageStart{MessageID: id, Role: payload.RoleReasoning})
 		for delta := range deltas(s) {
-			l.emitTurn(payload.ReasoningMessageContent{MessageID: id, Delta: delta})
+			l.emitTurn(payload.ReasoningMessageContent{MessageID: id, Delta: payload.Piece(delta)})
 		}
 		l.emitTurn(payload.ReasoningMessageEnd{MessageID: id})
 	}
@@ -242,7 +242,7 @@ func (l *lane) call(given, name, args string) {
 	l.open[id] = struct{}{}
 	l.emitTurn(payload.ToolCallStart{ToolCallID: id, ToolCallName: name, ParentMessageID: l.message, Attributed: l.common()})
 	for delta := range deltas(args) {
-		l.emitTurn(payload.ToolCallArgs{ToolCallID: id, Delta: delta})
+		l.emitTurn(payload.ToolCallArgs{ToolCallID: id, Delta: payload.Piece(delta)})
 	}
 	l.emitTurn(payload.ToolCallEnd{ToolCallID: id})
 }

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/jsonobj"
 )
 
 // The functions here read valid JSON of any shape. Names of members are exact:
@@ -70,7 +71,10 @@ func compact(raw []byte) string {
 }
 
 // quoted returns s as JSON.
-func quoted(s string) json.RawMessage {
+func quoted(s string) json.RawMessage { return quotedPiece(jsonobj.Piece(jsonobj.Whole(s))) }
+
+// quotedPiece returns a piece of a text as JSON.
+func quotedPiece(s jsonobj.Piece) json.RawMessage {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)

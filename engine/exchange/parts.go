@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/jsonobj"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // content returns the content of a user or tool message in the form of AG-UI: a
@@ -147,11 +149,11 @@ func plain(raw json.RawMessage) string {
 	var b strings.Builder
 	for _, item := range items {
 		m := object(part(item))
-		if s, ok := text(m["text"]); ok {
-			b.WriteString(s)
+		if raw := m["text"]; kindOf(raw) == '"' {
+			b.WriteString(string(jsonobj.PieceOf(raw)))
 		} else {
 			b.WriteString(compact(item))
 		}
 	}
-	return b.String()
+	return payload.Whole(b.String())
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/internal/jsonobj"
 )
 
 // Learn looks for matches in an event. Call it with nil after the last event: then
@@ -201,7 +202,7 @@ func (w *writer) member(name string, pair *rule) bool {
 		w.skipValue()
 		raw := w.src[start:w.pos]
 		if w.edits != nil {
-			raw = quoted(apply(str(raw), w.edits))
+			raw = quotedPiece(apply(jsonobj.PieceOf(raw), w.edits))
 		}
 		w.out = append(w.out, raw...)
 	case w.depth == 1 && w.edits != nil && name == "cuts":

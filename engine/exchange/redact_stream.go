@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/jsonobj"
 )
 
 // A stream is a text in the deltas of several events: a message, the arguments of
@@ -30,7 +31,7 @@ type piece struct {
 
 type stream struct {
 	key    streamKey
-	text   []byte
+	text   []byte // see [payload.Piece]
 	pieces []piece
 }
 
@@ -64,7 +65,7 @@ func (s *streams) add(e *tapedeck.Event) {
 	m := object(e.Data)
 	key := streamKey{t.kind, e.ThreadName(), e.Invocation, str(m[t.id])}
 	one := s.stream(key)
-	delta := str(m[t.delta])
+	delta := jsonobj.PieceOf(m[t.delta])
 	one.pieces = append(one.pieces, piece{offset: e.Offset, from: len(one.text), len: len(delta)})
 	one.text = append(one.text, delta...)
 	if len(one.text) >= streamWindow {
@@ -113,7 +114,7 @@ func (s *streams) endAll() {
 // keeps the last part.
 func (r *Redactor) redactStream(s *stream, goesOn bool) {
 	cut := len(s.text)
-	spans := r.spans(string(s.text))
+	spans := r.spansOfPieces(string(s.text))
 	if goesOn {
 		cut -= minStream
 		for _, sp := range spans {
@@ -131,6 +132,25 @@ func (r *Redactor) redactStream(s *stream, goesOn bool) {
 	s.dropBefore(cut)
 }
 
+// spansOfPieces returns the spans of the whole text of pieces, as they are in the pieces: a
+// match can have a character whose halves are in two of them.
+func (r *Redactor) spansOfPieces(pieces string) []span {
+	whole, met := jsonobj.WholeAt(pieces)
+	spans := r.spans(whole)
+	if len(met) == 0 {
+		return spans
+	}
+	place := func(at int) int {
+		before, _ := slices.BinarySearch(met, at)
+		return at + 2*before
+	}
+	for i := range spans {
+		sp := &spans[i]
+		sp.from, sp.to, sp.context = place(sp.from), place(sp.to), place(sp.context)
+	}
+	return spans
+}
+
 // addEdits records the edits that leave a span out of its events.
 func (r *Redactor) addEdits(s *stream, sp span) {
 	put, told := sp.replacement, false
@@ -146,7 +166,7 @@ func (r *Redactor) addEdits(s *stream, sp span) {
 		if !told {
 			told = true
 			for _, one := range sp.rules {
-				one.found(p.offset, string(s.text[sp.from:sp.to]))
+				one.found(p.offset, jsonobj.Whole(string(s.text[sp.from:sp.to])))
 			}
 		}
 		r.edits[p.offset] = append(r.edits[p.offset], edit{from - p.from + p.start, to - p.from + p.start, put})
@@ -178,12 +198,12 @@ func (s *stream) dropBefore(cut int) {
 
 // apply applies edits to a delta. The delta may have been erased since the edits
 // were recorded.
-func apply(s string, edits []edit) string {
+func apply(s jsonobj.Piece, edits []edit) jsonobj.Piece {
 	var b []byte
 	at := 0
 	for _, e := range edits {
 		b = append(append(b, s[at:max(at, min(e.from, len(s)))]...), e.replacement...)
 		at = max(at, min(e.to, len(s)))
 	}
-	return string(append(b, s[at:]...))
+	return jsonobj.Piece(append(b, s[at:]...))
 }

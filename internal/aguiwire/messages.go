@@ -86,9 +86,18 @@ func (r *restating) message(m *view.Message) payload.Message {
 	case m.Parts != nil && (m.Role == payload.RoleUser || !r.form.Legacy):
 		out.Content = m.Parts
 	default:
-		out.Content = jsonobj.AppendJSON(nil, m.Text)
+		out.Content = jsonobj.AppendPiece(nil, m.Pieces())
 	}
 	return out
+}
+
+// functionOf returns the function of a call. Arguments that end with half of a character are
+// raw, because a client that connects now appends the other half.
+func functionOf(k *view.ToolCall) payload.FunctionCall {
+	if pieces := k.Pieces(); string(pieces) != k.Arguments {
+		return payload.FunctionCall{Name: k.Name, Extra: tapedeck.Members{"arguments": jsonobj.AppendPiece(nil, pieces)}}
+	}
+	return payload.FunctionCall{Name: k.Name, Arguments: k.Arguments}
 }
 
 // call adds a call to the message of its run that made it. Without such a message, a
@@ -108,7 +117,7 @@ func (r *restating) call(k *view.ToolCall) {
 		maker = r.add(made, m, k.Offset)
 	}
 	maker.ToolCalls = append(maker.ToolCalls, payload.ToolCall{
-		ID: id, Type: "function", Function: payload.FunctionCall{Name: k.Name, Arguments: k.Arguments},
+		ID: id, Type: "function", Function: functionOf(k),
 		Metadata: r.form.metadata(nil, k.Offset, k.Invocation),
 	})
 	maker.offset = min(maker.offset, k.Offset)

@@ -24,6 +24,7 @@ type passage struct {
 	speaker string
 	id      string // the id of the message or the call
 	text    strings.Builder
+	halves  payload.Halves
 	space   int  // bytes that still fit
 	cut     bool // some text did not fit
 	open    bool // a call without a result
@@ -97,13 +98,13 @@ func (h *history) add(e tapedeck.Event) {
 		}
 	case payload.TextMessageContent:
 		if p := h.message[d.MessageID]; p != nil {
-			p.write(d.Delta)
+			p.write(p.halves.Next(d.Delta))
 		}
 	case payload.ToolCallStart:
 		h.called(d.ToolCallID, d.ToolCallName)
 	case payload.ToolCallArgs:
 		if p := h.call[d.ToolCallID]; p != nil {
-			p.write(d.Delta)
+			p.write(p.halves.Next(d.Delta))
 		}
 	case payload.ToolCallResult:
 		m := payload.Message{Content: d.Content}

@@ -49,6 +49,7 @@ type lane struct {
 	textID     string // the id in the log of the text message that was opened last
 	textNative string // the agent's id of that message
 	turn       int    // the number of the model call; used only for a sub-agent
+	halves     payload.Halves
 	plan       string // the data of the newest plan event
 	board      board
 }
@@ -145,7 +146,8 @@ func (n *Narrator) lane(name string) *lane {
 }
 
 // Say continues the text message of that id, or begins it. It ends any other message
-// that is open in the lane. An empty delta does nothing.
+// that is open in the lane. An empty delta does nothing. A delta may end with half of a
+// character, see [payload.Piece]: the log gets it with the other half.
 func (n *Narrator) Say(lane, id, delta string) { n.stream(n.lane(lane), text, id, delta) }
 
 // Think does the same for a message of thinking.
@@ -159,11 +161,19 @@ func (n *Narrator) stream(l *lane, k kind, native, delta string) {
 		n.endMessage(l)
 		n.beginMessage(l, k, native)
 	}
+	n.grow(l, l.halves.Next(payload.Piece(delta)))
+}
+
+// grow continues the open message of a lane.
+func (n *Narrator) grow(l *lane, text string) {
+	if text == "" {
+		return
+	}
 	typ := tapedeck.TextMessageContent
-	if k == thought {
+	if l.kind == thought {
 		typ = tapedeck.ReasoningMessageContent
 	}
-	n.yieldIn(l, tapedeck.Event{Type: typ, Data: content("messageId", l.id, delta)})
+	n.yieldIn(l, tapedeck.Event{Type: typ, Data: content("messageId", l.id, text)})
 }
 
 // content returns the data of a delta event. It is built by hand because there are
@@ -201,6 +211,7 @@ func (n *Narrator) beginMessage(l *lane, k kind, native string) {
 }
 
 func (n *Narrator) endMessage(l *lane) {
+	n.grow(l, l.halves.End())
 	switch l.kind {
 	case text:
 		n.event(l, payload.TextMessageEnd{MessageID: l.id})

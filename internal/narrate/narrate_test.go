@@ -86,6 +86,26 @@ func TestNarrator(t *testing.T) {
 			`TOOL_CALL_START {"toolCallId":"c.c","toolCallName":"T"} 2`, `TOOL_CALL_ARGS {"toolCallId":"c.c","delta":"{}"} 2`, `TOOL_CALL_END {"toolCallId":"c.c"} 2`,
 			`TOOL_CALL_RESULT {"messageId":"t.c","toolCallId":"c.c","content":"yes","role":"tool"} 2`,
 		}},
+		{"a character in two deltas comes with the second one", func(n *Narrator) {
+			n.Think("", "a", "hm \xed\xa0\xbd")
+			n.Think("", "a", "\xed\xba\x80 so")
+			n.Say("", "a", "\xed\xa0\xbd")
+			n.Tool(Call{ID: "c", Name: "T"})
+			n.Args("c", `{"q":"`+"\xed\xa0\xbd")
+			n.Args("c", "\xed\xba\x80"+`"}`)
+			n.Input("c", nil)
+			n.Say("", "a", "\xed\xba\x80\xed\xa0\xbd")
+			n.Say("", "a", "!")
+		}, []string{
+			`REASONING_START {"messageId":"r.a"}`, `REASONING_MESSAGE_START {"messageId":"r.a","role":"reasoning"}`,
+			`REASONING_MESSAGE_CONTENT {"messageId":"r.a","delta":"hm "}`, `REASONING_MESSAGE_CONTENT {"messageId":"r.a","delta":"🚀 so"}`,
+			`REASONING_MESSAGE_END {"messageId":"r.a"}`, `REASONING_END {"messageId":"r.a"}`,
+			`TEXT_MESSAGE_START {"messageId":"m.a","role":"assistant"}`, `TEXT_MESSAGE_CONTENT {"messageId":"m.a","delta":"�"}`, `TEXT_MESSAGE_END {"messageId":"m.a"}`,
+			`TOOL_CALL_START {"toolCallId":"c.c","toolCallName":"T"}`, `TOOL_CALL_ARGS {"toolCallId":"c.c","delta":"{\"q\":\""}`,
+			`TOOL_CALL_ARGS {"toolCallId":"c.c","delta":"🚀\"}"}`, `TOOL_CALL_END {"toolCallId":"c.c"}`,
+			`TEXT_MESSAGE_START {"messageId":"m.a","role":"assistant"}`, `TEXT_MESSAGE_CONTENT {"messageId":"m.a","delta":"�"}`,
+			`TEXT_MESSAGE_CONTENT {"messageId":"m.a","delta":"�!"}`, `TEXT_MESSAGE_END {"messageId":"m.a"}`,
+		}},
 		{"calls without an id follow one another", func(n *Narrator) {
 			for range 2 {
 				n.Tool(Call{})
@@ -250,7 +270,7 @@ func TestHistory(t *testing.T) {
 	}
 	got, err := History(t.Context(), "main", 1<<20, events(
 		user("u1", "do it"), user("u1", "do it"),
-		payload.TextMessageStart{MessageID: "a"}, payload.TextMessageContent{MessageID: "a", Delta: "I "}, payload.TextMessageContent{MessageID: "a", Delta: "will"},
+		payload.TextMessageStart{MessageID: "a"}, payload.TextMessageContent{MessageID: "a", Delta: "I \xed\xa0\xbd"}, payload.TextMessageContent{MessageID: "a", Delta: "\xed\xba\x80 will"},
 		payload.ToolCallStart{ToolCallID: "c", ToolCallName: "Bash"}, payload.ToolCallArgs{ToolCallID: "c", Delta: `{"command":"ls"}`},
 		payload.ToolCallResult{ToolCallID: "c", MessageID: "t", Content: Text(strings.Repeat("é", 5000))},
 		payload.TextMessageStart{MessageID: "empty"},
@@ -258,7 +278,7 @@ func TestHistory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"\nUser: do it\n\nAssistant: I will\n", "\nTool Bash: {\"command\":\"ls\"}\n→ éé", "é …\n[END OF CONVERSATION SO FAR]"} {
+	for _, want := range []string{"\nUser: do it\n\nAssistant: I 🚀 will\n", "\nTool Bash: {\"command\":\"ls\"}\n→ éé", "é …\n[END OF CONVERSATION SO FAR]"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("there is no %q in\n%s", want, got)
 		}

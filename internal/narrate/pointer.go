@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
+
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // Pointer returns the value at a JSON pointer (RFC 6901) in a document; nil if there
@@ -39,10 +41,13 @@ func child(doc json.RawMessage, token string) json.RawMessage {
 
 // String returns a JSON value as text: the characters of a string, "" for null and for
 // an empty v, and the JSON itself for any other value.
-func String(v json.RawMessage) string {
-	var s string
-	if len(v) == 0 || json.Unmarshal(v, &s) == nil { // null leaves s empty
-		return s
+func String(v json.RawMessage) string { return Piece(v).Whole() }
+
+// Piece is [String] for a piece of a text, which may end in the middle of a character.
+func Piece(v json.RawMessage) payload.Piece {
+	var p payload.Piece
+	if len(v) == 0 || json.Unmarshal(v, &p) == nil { // null leaves p empty
+		return p
 	}
-	return string(v)
+	return payload.Piece(v)
 }

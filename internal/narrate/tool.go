@@ -11,7 +11,8 @@ import (
 type tool struct {
 	id, name, lane string
 	args           []byte // the arguments so far; nil when they are complete
-	called         bool   // the arguments are complete
+	halves         payload.Halves
+	called         bool // the arguments are complete
 	answered       bool
 }
 
@@ -62,14 +63,22 @@ func (n *Narrator) ToolID(id string) string {
 	return ""
 }
 
-// Args continues the arguments of a call.
+// Args continues the arguments of a call. A delta may end with half of a character, as in
+// [Narrator.Say].
 func (n *Narrator) Args(id, delta string) {
 	t := n.tools[id]
 	if t == nil || t.called || delta == "" {
 		return
 	}
-	t.args = append(t.args, delta...)
-	n.yieldIn(n.lane(t.lane), tapedeck.Event{Type: tapedeck.ToolCallArgs, Data: content("toolCallId", t.id, delta)})
+	n.moreArgs(t, t.halves.Next(payload.Piece(delta)))
+}
+
+func (n *Narrator) moreArgs(t *tool, text string) {
+	if text == "" {
+		return
+	}
+	t.args = append(t.args, text...)
+	n.yieldIn(n.lane(t.lane), tapedeck.Event{Type: tapedeck.ToolCallArgs, Data: content("toolCallId", t.id, text)})
 }
 
 // Input sets the whole arguments of a call and completes it. If pieces have arrived, they
@@ -94,6 +103,7 @@ func (n *Narrator) Called(id string) {
 	}
 	t.called = true
 	l := n.lane(t.lane)
+	n.moreArgs(t, t.halves.End())
 	n.event(l, payload.ToolCallEnd{ToolCallID: t.id})
 	if entries, ok := Todos(t.name, t.args); ok {
 		n.planIn(l, entries)

@@ -107,7 +107,7 @@ func (f *fold) task() *sdk.Task {
 	t.Metadata[keyOffset] = f.through
 	for _, a := range f.artifacts {
 		t.Artifacts = append(t.Artifacts, &sdk.Artifact{
-			ID: a.artifact, Parts: sdk.ContentParts{sdk.NewTextPart(a.text.String())}, Metadata: metadata(keyInvocation, a.invocation),
+			ID: a.artifact, Parts: sdk.ContentParts{sdk.NewTextPart(a.sent())}, Metadata: metadata(keyInvocation, a.invocation),
 		})
 	}
 	return t

@@ -39,9 +39,10 @@ type fold struct {
 // A text is a message that is streamed.
 type text struct {
 	id, role, invocation string
-	text                 strings.Builder
-	open                 bool           // it has not ended
-	artifact             sdk.ArtifactID // "" before the first part of it is sent
+	text                 strings.Builder // the pieces; see whole
+	halves               payload.Halves  // of the parts of the artifact
+	open                 bool            // it has not ended
+	artifact             sdk.ArtifactID  // "" before the first part of it is sent
 }
 
 // A toolCall is a call whose result may follow.
@@ -104,7 +105,7 @@ type part struct {
 	ToolCallID string          `json:"toolCallId"`
 	Name       string          `json:"toolCallName"`
 	Role       string          `json:"role"`
-	Delta      string          `json:"delta"`
+	Delta      payload.Piece   `json:"delta"`
 	Content    json.RawMessage `json:"content"`
 }
 
@@ -142,15 +143,25 @@ func (f *fold) textContent(e *tapedeck.Event) []sdk.Event {
 	if t == nil || p.Delta == "" {
 		return nil
 	}
-	t.text.WriteString(p.Delta)
+	t.text.WriteString(string(p.Delta))
 	if t.role != "" && t.role != payload.RoleAssistant {
 		return nil
 	}
-	return f.artifact(e, t, p.Delta)
+	return f.artifact(e, t, t.halves.Next(p.Delta))
+}
+
+func (t *text) whole() string { return payload.Whole(t.text.String()) }
+
+// sent returns the parts of the artifact that were sent, joined.
+func (t *text) sent() string {
+	return payload.Whole(strings.TrimSuffix(t.text.String(), string(t.halves.Held)))
 }
 
 // artifact returns the update that appends a part to the artifact of a message.
 func (f *fold) artifact(e *tapedeck.Event, t *text, delta string) []sdk.Event {
+	if delta == "" {
+		return nil // it was half of a character
+	}
 	u := &sdk.TaskArtifactUpdateEvent{
 		TaskID: sdk.TaskID(f.id()), ContextID: f.session, Append: t.artifact != "", Metadata: metadata(keyInvocation, e.Invocation),
 		Artifact: &sdk.Artifact{Parts: sdk.ContentParts{sdk.NewTextPart(delta)}},
@@ -169,7 +180,11 @@ func (f *fold) textEnd(e *tapedeck.Event) []sdk.Event {
 		return nil
 	}
 	t.open = false
-	return f.said(e, t.role, t.id, sdk.NewTextPart(t.text.String()))
+	var out []sdk.Event
+	if rest := t.halves.End(); t.artifact != "" {
+		out = f.artifact(e, t, rest)
+	}
+	return append(out, f.said(e, t.role, t.id, sdk.NewTextPart(t.whole()))...)
 }
 
 // closeTexts closes the messages of the agent that a run has left open, and returns them. A
@@ -251,7 +266,7 @@ func (f *fold) callStart(e *tapedeck.Event) []sdk.Event {
 func (f *fold) callArgs(e *tapedeck.Event) []sdk.Event {
 	p := partOf(e)
 	if c := f.calls[p.ToolCallID]; c != nil {
-		c.args.WriteString(p.Delta)
+		c.args.WriteString(string(p.Delta))
 	}
 	return nil
 }
@@ -275,7 +290,7 @@ func (f *fold) callResult(e *tapedeck.Event) []sdk.Event {
 
 // callPart returns a tool call in the form of ADK.
 func callPart(id string, c *toolCall) *sdk.Part {
-	return dataPart("function_call", map[string]any{"id": id, "name": c.name, "args": valueOf(c.args.String())})
+	return dataPart("function_call", map[string]any{"id": id, "name": c.name, "args": valueOf(payload.Whole(c.args.String()))})
 }
 
 func (f *fold) responsePart(id, content string) *sdk.Part {
@@ -364,7 +379,8 @@ func (f *fold) runError(e *tapedeck.Event) []sdk.Event {
 	_ = json.Unmarshal(e.Data, &d) // see partOf
 	var out []sdk.Event
 	for _, t := range f.closeTexts(e.Invocation) {
-		out = append(out, f.said(e, t.role, t.id, sdk.NewTextPart(t.text.String()))...)
+		out = append(out, f.artifact(e, t, t.halves.End())...)
+		out = append(out, f.said(e, t.role, t.id, sdk.NewTextPart(t.whole()))...)
 	}
 	f.ended()
 	if d.Message == "" {

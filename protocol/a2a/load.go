@@ -151,7 +151,8 @@ func (c *call) cutOff(ctx context.Context, f *fold, s *tapedeck.Session, at int6
 	}
 	if cut {
 		for _, t := range f.closeTexts(f.open) {
-			f.remember(f.message(&tapedeck.Event{Invocation: t.invocation}, sdk.MessageRoleAgent, t.id, sdk.NewTextPart(t.text.String())))
+			t.halves.End()
+			f.remember(f.message(&tapedeck.Event{Invocation: t.invocation}, sdk.MessageRoleAgent, t.id, sdk.NewTextPart(t.whole())))
 		}
 		f.ended()
 		f.state = sdk.TaskStateCanceled

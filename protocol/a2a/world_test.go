@@ -87,7 +87,7 @@ func obey(ctx context.Context, in tapedeck.Invocation) iter.Seq2[tapedeck.Event,
 			case "say":
 				out = append(out, payload.TextMessageStart{MessageID: id})
 				for word := range strings.SplitAfterSeq(rest, " ") {
-					out = append(out, payload.TextMessageContent{MessageID: id, Delta: word})
+					out = append(out, payload.TextMessageContent{MessageID: id, Delta: payload.Piece(word)})
 				}
 				out = append(out, payload.TextMessageEnd{MessageID: id})
 			case "tool":
@@ -109,7 +109,7 @@ func obey(ctx context.Context, in tapedeck.Invocation) iter.Seq2[tapedeck.Event,
 					yield(tapedeck.Event{}, err)
 					return
 				}
-				out = append(out, payload.TextMessageStart{MessageID: id}, payload.TextMessageContent{MessageID: id, Delta: "You chose " + choice.Option},
+				out = append(out, payload.TextMessageStart{MessageID: id}, payload.TextMessageContent{MessageID: id, Delta: payload.Piece("You chose " + choice.Option)},
 					payload.TextMessageEnd{MessageID: id})
 			case "ask2": // two questions at once, q1 first
 				ask := func(id string) string {
@@ -121,7 +121,7 @@ func obey(ctx context.Context, in tapedeck.Invocation) iter.Seq2[tapedeck.Event,
 				go func() { first <- ask("q1") }()
 				time.Sleep(time.Millisecond)
 				second := ask("q2")
-				out = append(out, payload.TextMessageStart{MessageID: id}, payload.TextMessageContent{MessageID: id, Delta: "You chose " + <-first + " and " + second},
+				out = append(out, payload.TextMessageStart{MessageID: id}, payload.TextMessageContent{MessageID: id, Delta: payload.Piece("You chose " + <-first + " and " + second)},
 					payload.TextMessageEnd{MessageID: id})
 			case "fail":
 				yield(tapedeck.Event{}, tapedeck.Errorf(tapedeck.Unavailable, "%s", rest))

@@ -56,7 +56,7 @@ func (d *delta) add(s *stream, e *tapedeck.Event) bool {
 		d.typ, d.id, d.owner, d.text = e.Type, append(d.id[:0], id...), append(d.owner[:0], owner...), d.text[:0]
 	}
 	if len(text) > maxFrame {
-		for _, b := range appendDeltas(nil, e.Type, member{name, id}, d.ownerMember(), jsonobj.StringOf(text)) {
+		for _, b := range appendDeltas(nil, e.Type, member{name, id}, d.ownerMember(), jsonobj.PieceOf(text)) {
 			s.buf = sse.AppendFrame(s.buf, "", "", b)
 		}
 		return true

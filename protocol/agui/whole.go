@@ -31,12 +31,12 @@ func (p profile) whole(m *payload.Message) (list [][]byte) {
 		return [][]byte{frame(tapedeck.ActivitySnapshot, id, text("activityType", m.ActivityType), member{"content", m.Content}, owner, marks)}
 	case payload.RoleReasoning:
 		list = append(list, frame(tapedeck.ReasoningMessageStart, id, text("role", m.Role), owner, marks))
-		list = appendDeltas(list, tapedeck.ReasoningMessageContent, id, owner, m.Text())
+		list = appendDeltas(list, tapedeck.ReasoningMessageContent, id, owner, payload.Piece(m.Text()))
 		return append(list, frame(tapedeck.ReasoningMessageEnd, id, owner))
 	}
 	if len(m.Content) > 0 || len(m.ToolCalls) == 0 {
 		list = append(list, frame(tapedeck.TextMessageStart, id, text("role", m.Role), text("name", m.Name), owner, marks))
-		list = appendDeltas(list, tapedeck.TextMessageContent, id, owner, m.Text())
+		list = appendDeltas(list, tapedeck.TextMessageContent, id, owner, payload.Piece(m.Text()))
 		list = append(list, frame(tapedeck.TextMessageEnd, id, owner))
 	}
 	for i := range m.ToolCalls {
@@ -47,20 +47,20 @@ func (p profile) whole(m *payload.Message) (list [][]byte) {
 			start = append(start, encode("metadata", k.Metadata))
 		}
 		list = append(list, frame(tapedeck.ToolCallStart, start...))
-		list = appendDeltas(list, tapedeck.ToolCallArgs, call, owner, k.Function.Arguments)
+		list = appendDeltas(list, tapedeck.ToolCallArgs, call, owner, payload.Piece(k.Function.Arguments))
 		list = append(list, frame(tapedeck.ToolCallEnd, call, owner))
 	}
 	return list
 }
 
 // appendDeltas appends a text as events of at most maxDelta bytes of it.
-func appendDeltas(list [][]byte, typ string, id, owner member, s string) [][]byte {
+func appendDeltas(list [][]byte, typ string, id, owner member, s payload.Piece) [][]byte {
 	for len(s) > 0 {
 		n := min(len(s), maxDelta)
 		for n < len(s) && !utf8.RuneStart(s[n]) {
 			n--
 		}
-		list = append(list, frame(typ, id, member{"delta", jsonobj.AppendJSON(nil, s[:n])}, owner))
+		list = append(list, frame(typ, id, member{"delta", jsonobj.AppendPiece(nil, s[:n])}, owner))
 		s = s[n:]
 	}
 	return list

@@ -55,11 +55,11 @@ type recorded struct {
 	Type           string          `json:"type"`
 	MessageID      string          `json:"messageId"`
 	ID             string          `json:"id"`
-	Delta          string          `json:"delta"`
+	Delta          payload.Piece   `json:"delta"`
 	ErrorText      string          `json:"errorText"`
 	ToolCallID     string          `json:"toolCallId"`
 	ToolName       string          `json:"toolName"`
-	InputTextDelta string          `json:"inputTextDelta"`
+	InputTextDelta payload.Piece   `json:"inputTextDelta"`
 	Input          json.RawMessage `json:"input"`
 	Output         json.RawMessage `json:"output"`
 	Preliminary    bool            `json:"preliminary"`
@@ -246,7 +246,7 @@ func (r *recorder) endCall(id string, input json.RawMessage) {
 		return
 	}
 	if k.whole = true; len(k.arguments) == 0 && len(input) > 0 {
-		r.put(payload.ToolCallArgs{ToolCallID: id, Delta: answerText(input)})
+		r.put(payload.ToolCallArgs{ToolCallID: id, Delta: payload.Piece(answerText(input))})
 	}
 	k.arguments = nil
 	r.put(payload.ToolCallEnd{ToolCallID: id})

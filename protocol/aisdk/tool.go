@@ -30,7 +30,7 @@ func (c *encoder) tool(e *tapedeck.Event) {
 	case k == nil:
 	case e.Type == tapedeck.ToolCallArgs:
 		if raw := jsonobj.Member(e.Data, "delta"); jsonobj.IsString(raw) {
-			if k.arguments = append(k.arguments, jsonobj.StringOf(raw)...); !k.whole {
+			if k.arguments = append(k.arguments, jsonobj.PieceOf(raw)...); !k.whole {
 				c.join(chunkToolDelta, id, raw)
 			}
 		}
@@ -46,7 +46,7 @@ func (c *encoder) tool(e *tapedeck.Event) {
 func (c *encoder) input(id string) {
 	k := c.calls[id]
 	k.whole = true
-	c.put(chunkToolInput, text("toolCallId", id), text("toolName", k.name), member{"input", inputOf(string(k.arguments))})
+	c.put(chunkToolInput, text("toolCallId", id), text("toolName", k.name), member{"input", inputOf(payload.Whole(string(k.arguments)))})
 }
 
 func (c *encoder) result(e *tapedeck.Event) {

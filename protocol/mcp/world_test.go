@@ -231,7 +231,7 @@ func (w *world) record(t *testing.T, s *deck.Session, payloads ...payload.Payloa
 func call(name, arguments, result string) []payload.Payload {
 	return []payload.Payload{
 		payload.RunStarted{ThreadID: tapedeck.MainThread, RunID: "i"},
-		payload.ToolCallStart{ToolCallID: "c", ToolCallName: name}, payload.ToolCallArgs{ToolCallID: "c", Delta: arguments},
+		payload.ToolCallStart{ToolCallID: "c", ToolCallName: name}, payload.ToolCallArgs{ToolCallID: "c", Delta: payload.Piece(arguments)},
 		payload.ToolCallEnd{ToolCallID: "c"}, payload.ToolCallResult{MessageID: "r", ToolCallID: "c", Content: json.RawMessage(`"` + result + `"`)},
 	}
 }

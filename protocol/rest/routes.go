@@ -261,7 +261,7 @@ func viewRoutes() []Route {
 	const thread, limit, before = "thread", "limit", "before"
 	return []Route{
 		viewRoute("snapshot", "Show the conversation and everything that belongs to it.", view.Snapshot{},
-			ofSnapshot(func(s *view.Snapshot) any { return s }), thread, limit, before),
+			ofSnapshot((*view.Snapshot).Exact), thread, limit, before),
 		viewRoute("messages", "Show the messages of the conversation.", api.Messages{}, ofSnapshot(messages), thread, limit, before),
 		viewRoute("state", "Show the shared state.", api.SharedState{}, ofSnapshot(state), thread),
 		viewRoute("plan", "Show the newest plan.", api.CurrentPlan{}, ofSnapshot(plan), thread),

@@ -126,7 +126,14 @@ func ofSnapshot(part func(*view.Snapshot) any) makeView {
 }
 
 func messages(s *view.Snapshot) any {
-	return api.Messages{At: s.At, Messages: s.Messages, Earlier: s.Earlier}
+	m := api.Messages{At: s.At, Messages: s.Messages, Earlier: s.Earlier}
+	if exact := view.ExactMessages(s.Messages); exact != nil {
+		return struct {
+			api.Messages
+			Exact any `json:"messages"`
+		}{m, exact}
+	}
+	return m
 }
 
 func state(s *view.Snapshot) any {

@@ -18,12 +18,14 @@ type textData struct {
 }
 
 type messageData struct {
-	Text    string  `json:"text"`
+	Text    any     `json:"text"` // see [payload.Piece.Encodable]
 	Partial bool    `json:"is_partial"`
 	Full    *string `json:"full_text,omitempty"` // of a finished message
 }
 
-func finalMessage(text string) messageData { return messageData{Text: text, Full: &text} }
+func finalMessage(text string) messageData {
+	return messageData{Text: text, Full: &text}
+}
 
 type toolStartData struct {
 	Name  string          `json:"tool_name"`

@@ -26,8 +26,8 @@ type run struct {
 // A message is an open message.
 type message struct {
 	role string
-	turn int // the count of the turn in which it began
-	text strings.Builder
+	turn int             // the count of the turn in which it began
+	text strings.Builder // the pieces; see [payload.Whole]
 }
 
 // byAgent reports whether the agent is the author.
@@ -97,11 +97,11 @@ func inputPrompt(e *tapedeck.Event) string {
 
 // A part has the data of the events that a streamed message or call consists of.
 type part struct {
-	MessageID  string `json:"messageId"`
-	ToolCallID string `json:"toolCallId"`
-	Name       string `json:"toolCallName"`
-	Role       string `json:"role"`
-	Delta      string `json:"delta"`
+	MessageID  string        `json:"messageId"`
+	ToolCallID string        `json:"toolCallId"`
+	Name       string        `json:"toolCallName"`
+	Role       string        `json:"role"`
+	Delta      payload.Piece `json:"delta"`
 }
 
 func partOf(e *tapedeck.Event) (p part) {
@@ -120,15 +120,15 @@ func (r *run) textContent(e *tapedeck.Event) []draft {
 	p := partOf(e)
 	m := r.messages[p.MessageID]
 	if m != nil {
-		m.text.WriteString(p.Delta)
+		m.text.WriteString(string(p.Delta))
 		if m.turn == r.turn.count && m.text.Len()-len(p.Delta) <= 4*previewRunes && m.byAgent() { // usage may be reported before the message ends
-			r.turn.text = preview(m.text.String())
+			r.turn.text = preview(payload.Whole(m.text.String()))
 		}
 	}
 	if p.Delta == "" || m != nil && !m.byAgent() {
 		return nil
 	}
-	return drafts(typeMessage, messageData{Text: p.Delta, Partial: true})
+	return drafts(typeMessage, messageData{Text: p.Delta.Encodable(), Partial: true})
 }
 
 func (r *run) textEnd(e *tapedeck.Event) []draft {
@@ -138,7 +138,7 @@ func (r *run) textEnd(e *tapedeck.Event) []draft {
 	if m == nil || m.text.Len() == 0 {
 		return nil
 	}
-	switch text := m.text.String(); m.role {
+	switch text := payload.Whole(m.text.String()); m.role {
 	case "", payload.RoleAssistant:
 		if m.turn == r.turn.count {
 			r.turn.text = preview(text)
@@ -160,7 +160,7 @@ func (r *run) thoughtStart(e *tapedeck.Event) []draft {
 func (r *run) thoughtContent(e *tapedeck.Event) []draft {
 	p := partOf(e)
 	if m := r.thoughts[p.MessageID]; m != nil {
-		m.text.WriteString(p.Delta)
+		m.text.WriteString(string(p.Delta))
 	}
 	return nil
 }
@@ -172,7 +172,7 @@ func (r *run) thoughtEnd(e *tapedeck.Event) []draft {
 	if m == nil || m.text.Len() == 0 {
 		return nil
 	}
-	return drafts(typeThinking, textData{m.text.String()})
+	return drafts(typeThinking, textData{payload.Whole(m.text.String())})
 }
 
 // again forgets what the step has begun that the run repeats. When a step begins, no

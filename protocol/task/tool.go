@@ -51,7 +51,7 @@ func (r *run) wholeMessage(e *tapedeck.Event, m *payload.Message) (out []draft) 
 func (r *run) callArgs(e *tapedeck.Event) []draft {
 	p := partOf(e)
 	if c := r.calls[p.ToolCallID]; c != nil {
-		c.args.WriteString(p.Delta)
+		c.args.WriteString(string(p.Delta))
 	}
 	return nil
 }
@@ -75,7 +75,7 @@ func (r *run) callEnd(e *tapedeck.Event) []draft {
 
 func (c *toolCall) start(id string, e *tapedeck.Event) toolStartData {
 	c.started, c.at = true, e.Time
-	d := toolStartData{Name: c.name, ID: id, Input: toolInput(c.args.String())}
+	d := toolStartData{Name: c.name, ID: id, Input: toolInput(payload.Whole(c.args.String()))}
 	c.args.Reset()
 	return d
 }

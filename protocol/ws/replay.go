@@ -223,7 +223,7 @@ func (r *replay) sendEvent(e *tapedeck.Event) error {
 		r.out.restore(k, &before)
 	}
 	for _, m := range r.out.encode(e) {
-		if err := r.sendMessage(m); err != nil {
+		if err := r.sendMessage(encodable(m)); err != nil {
 			return err
 		}
 	}

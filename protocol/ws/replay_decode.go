@@ -31,7 +31,7 @@ type element struct {
 
 // A writtenText is a text that the backend writes. A run may open it again after its end.
 type writtenText struct {
-	text strings.Builder
+	text strings.Builder // as [payload.Piece.Units] has it
 	open bool
 }
 
@@ -91,7 +91,7 @@ func restoreElement(ctx context.Context, h *handler, session, thread string) (*e
 	for i := range now.Messages {
 		if m := &now.Messages[i]; m.Invocation == el.invocation && m.Role != roleReasoning {
 			t := &writtenText{open: m.Status == tapedeck.StatusRunning}
-			t.text.WriteString(m.Text)
+			t.text.WriteString(m.Pieces().Units())
 			el.texts[m.ID] = t
 		}
 	}
@@ -188,25 +188,25 @@ func (el *element) content(m *replayMessage) ([]payload.Payload, error) {
 		return nil, tapedeck.Errorf(tapedeck.Conflict, "message %.64q is not open", m.MessageID).WithHint("send %s first", typeTextStart)
 	case m.Delta == nil && m.Content == nil:
 		return nil, tapedeck.Errorf(tapedeck.Invalid, "the message has neither delta nor content")
-	case m.Delta != nil && m.Content != nil && !strings.HasSuffix(*m.Content, *m.Delta):
+	case m.Delta != nil && m.Content != nil && !strings.HasSuffix(m.Content.Units(), m.Delta.Units()):
 		return nil, tapedeck.Errorf(tapedeck.Invalid, "the content of message %.64q does not end with its delta", m.MessageID).
 			WithHint("content is the whole text so far, with the delta; send one of them")
 	}
 	delta, known := "", t.text.String()
 	switch {
 	case m.Content == nil:
-		delta = *m.Delta
-	case strings.HasPrefix(known, *m.Content): // it was sent before
-	case !strings.HasPrefix(*m.Content, known):
+		delta = m.Delta.Units()
+	case strings.HasPrefix(known, m.Content.Units()): // it was sent before
+	case !strings.HasPrefix(m.Content.Units(), known):
 		return nil, tapedeck.Errorf(tapedeck.Conflict, "the content of message %.64q does not continue what was sent before", m.MessageID)
 	default:
-		delta = (*m.Content)[len(known):]
+		delta = m.Content.Units()[len(known):]
 	}
 	if delta == "" {
 		return nil, nil
 	}
 	t.text.WriteString(delta)
-	return []payload.Payload{payload.TextMessageContent{MessageID: m.MessageID, Delta: delta}}, nil
+	return []payload.Payload{payload.TextMessageContent{MessageID: m.MessageID, Delta: payload.Piece(delta)}}, nil
 }
 
 func (el *element) toolStart(m *replayMessage) ([]payload.Payload, error) {
@@ -220,7 +220,7 @@ func (el *element) toolStart(m *replayMessage) ([]payload.Payload, error) {
 	el.calls = append(el.calls, namedCall{id, m.ToolName})
 	out := []payload.Payload{payload.ToolCallStart{ToolCallID: id, ToolCallName: m.ToolName}}
 	if len(m.ToolArgs) > 0 && string(m.ToolArgs) != "null" {
-		out = append(out, payload.ToolCallArgs{ToolCallID: id, Delta: string(m.ToolArgs)})
+		out = append(out, payload.ToolCallArgs{ToolCallID: id, Delta: payload.Piece(m.ToolArgs)})
 	}
 	return append(out, payload.ToolCallEnd{ToolCallID: id}), nil
 }

@@ -55,7 +55,7 @@ func (r *replayEncoder) begin(s *view.Snapshot) {
 		o := &openText{invocation: m.Invocation, thought: m.Role == roleReasoning, ended: m.Status != tapedeck.StatusRunning}
 		switch {
 		case !o.ended:
-			o.text.WriteString(m.Text)
+			o.text.WriteString(string(m.Pieces()))
 		case o.thought || !running[m.Invocation]:
 			continue
 		}
@@ -64,7 +64,7 @@ func (r *replayEncoder) begin(s *view.Snapshot) {
 	for i := range s.Calls {
 		if c := &s.Calls[i]; c.Result == nil && (c.Status == tapedeck.StatusRunning || c.Status == tapedeck.StatusPending) {
 			o := &openCall{invocation: c.Invocation, name: c.Name, announced: c.Status == tapedeck.StatusRunning}
-			o.args.WriteString(c.Arguments)
+			o.args.WriteString(string(c.Pieces()))
 			r.calls[openKey{c.Thread, c.ID}] = o
 		}
 	}
@@ -89,7 +89,7 @@ func (r *replayEncoder) restore(k openKey, s *view.Snapshot) {
 	for i := range s.Messages {
 		if m := &s.Messages[i]; m.ID == k.id && m.Invocation == o.invocation {
 			o.text.Reset()
-			o.text.WriteString(m.Text)
+			o.text.WriteString(string(m.Pieces()))
 		}
 	}
 }
@@ -102,11 +102,11 @@ func (r *replayEncoder) forget(j *tapedeck.Jump) {
 
 // parts are the members of the data that the protocol needs.
 type parts struct {
-	MessageID    string `json:"messageId"`
-	Role         string `json:"role"`
-	Delta        string `json:"delta"`
-	ToolCallID   string `json:"toolCallId"`
-	ToolCallName string `json:"toolCallName"`
+	MessageID    string        `json:"messageId"`
+	Role         string        `json:"role"`
+	Delta        payload.Piece `json:"delta"`
+	ToolCallID   string        `json:"toolCallId"`
+	ToolCallName string        `json:"toolCallName"`
 }
 
 // encode returns the messages that an event becomes.
@@ -138,7 +138,7 @@ func (r *replayEncoder) messages(e *tapedeck.Event, d *parts) []*replayMessage {
 		r.calls[openKey{e.Thread, d.ToolCallID}] = &openCall{invocation: e.Invocation, name: d.ToolCallName}
 	case tapedeck.ToolCallArgs:
 		if c := r.calls[openKey{e.Thread, d.ToolCallID}]; c != nil {
-			c.args.WriteString(d.Delta)
+			c.args.WriteString(string(d.Delta))
 		}
 	case tapedeck.ToolCallEnd:
 		return r.announce(openKey{e.Thread, d.ToolCallID})
@@ -172,15 +172,15 @@ func (r *replayEncoder) grow(e *tapedeck.Event, d *parts) []*replayMessage {
 	if o == nil || o.ended {
 		return nil
 	}
-	o.text.WriteString(d.Delta)
+	o.text.WriteString(string(d.Delta))
 	if o.thought {
 		return nil
 	}
-	return []*replayMessage{r.piece(d.MessageID, d.Delta, o.text.String())}
+	return []*replayMessage{r.piece(d.MessageID, d.Delta, payload.Piece(o.text.String()))}
 }
 
 // piece returns a piece of a text in the forms that the client wants.
-func (r *replayEncoder) piece(id, delta, content string) *replayMessage {
+func (r *replayEncoder) piece(id string, delta, content payload.Piece) *replayMessage {
 	m := &replayMessage{Type: typeTextContent, MessageID: id}
 	if r.options.delta {
 		m.Delta = &delta
@@ -198,7 +198,7 @@ func (r *replayEncoder) endText(k openKey) []*replayMessage {
 		return nil
 	case o.thought:
 		delete(r.open, k)
-		return []*replayMessage{{Type: typeThinking, Message: o.text.String()}}
+		return []*replayMessage{{Type: typeThinking, Message: payload.Whole(o.text.String())}}
 	}
 	o.ended, o.text = true, strings.Builder{}
 	return []*replayMessage{{Type: typeTextEnd, MessageID: k.id}}
@@ -211,7 +211,7 @@ func (r *replayEncoder) announce(k openKey) []*replayMessage {
 		return nil
 	}
 	c.announced = true
-	return []*replayMessage{{Type: typeToolStart, ToolCallID: k.id, ToolName: c.name, ToolArgs: argsOf(c.args.String())}}
+	return []*replayMessage{{Type: typeToolStart, ToolCallID: k.id, ToolName: c.name, ToolArgs: argsOf(payload.Whole(c.args.String()))}}
 }
 
 // result ends a call. The name of a call that the encoder has not seen is not known.
@@ -255,7 +255,7 @@ func (r *replayEncoder) whole(e *tapedeck.Event) (out []*replayMessage) {
 	}
 	if text != "" {
 		out = append(out, &replayMessage{Type: typeTextStart, MessageID: m.ID, Role: m.Role},
-			r.piece(m.ID, text, text), &replayMessage{Type: typeTextEnd, MessageID: m.ID})
+			r.piece(m.ID, payload.Piece(text), payload.Piece(text)), &replayMessage{Type: typeTextEnd, MessageID: m.ID})
 	}
 	for i := range m.ToolCalls {
 		c := &m.ToolCalls[i]

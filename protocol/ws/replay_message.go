@@ -3,24 +3,29 @@ package ws
 import (
 	"encoding/json"
 	"time"
+	"unicode/utf8"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/jsonobj"
+	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/view"
 )
 
 // A replayMessage is a message of tapedeck.replay.v1, in both directions, except
 // snapshots and errors.
-type replayMessage struct {
+type replayMessage = messageOf[payload.Piece]
+
+// A messageOf is a [replayMessage] whose text is of type T.
+type messageOf[T any] struct {
 	Type      string `json:"type"`
 	ElementID string `json:"elementId,omitempty"`
 	ThreadID  string `json:"threadId,omitempty"`
 	Index     *int64 `json:"index,omitempty"` // of an instance of a loop of the element, from 0
 
-	MessageID string  `json:"messageId,omitempty"`
-	Role      string  `json:"role,omitempty"`
-	Delta     *string `json:"delta,omitempty"`
-	Content   *string `json:"content,omitempty"`
+	MessageID string `json:"messageId,omitempty"`
+	Role      string `json:"role,omitempty"`
+	Delta     *T     `json:"delta,omitempty"`
+	Content   *T     `json:"content,omitempty"`
 
 	Message string `json:"message,omitempty"` // of a thought
 
@@ -30,6 +35,31 @@ type replayMessage struct {
 	Result     json.RawMessage `json:"result,omitempty"`
 
 	Timestamp string `json:"timestamp,omitempty"`
+}
+
+// encodable returns m for encoding/json, which is slower with pieces than with strings.
+func encodable(m *replayMessage) any {
+	for _, p := range []*payload.Piece{m.Delta, m.Content} {
+		if p != nil && !utf8.ValidString(string(*p)) {
+			return m
+		}
+	}
+	return &messageOf[string]{
+		Type:       m.Type,
+		ElementID:  m.ElementID,
+		ThreadID:   m.ThreadID,
+		Index:      m.Index,
+		MessageID:  m.MessageID,
+		Role:       m.Role,
+		Delta:      (*string)(m.Delta),
+		Content:    (*string)(m.Content),
+		Message:    m.Message,
+		ToolCallID: m.ToolCallID,
+		ToolName:   m.ToolName,
+		ToolArgs:   m.ToolArgs,
+		Result:     m.Result,
+		Timestamp:  m.Timestamp,
+	}
 }
 
 type replayError struct {
@@ -54,7 +84,7 @@ type history struct {
 type historyMessage struct {
 	ID        string `json:"id"`
 	Role      string `json:"role"`
-	Content   string `json:"content"`
+	Content   any    `json:"content"` // see [payload.Piece.Encodable]
 	Status    string `json:"status"`
 	Timestamp string `json:"timestamp"`
 
@@ -110,7 +140,7 @@ func (h *history) add(thread string, index *int64, s *view.Snapshot) {
 				h.Thinking = append(h.Thinking, historyThought{m.Text, at, other, index})
 			}
 		case roleUser, roleAssistant:
-			h.Messages = append(h.Messages, historyMessage{m.ID, m.Role, m.Text, messageStatus(m.Status), at, other, index})
+			h.Messages = append(h.Messages, historyMessage{m.ID, m.Role, m.Pieces().Encodable(), messageStatus(m.Status), at, other, index})
 		}
 	}
 	for i := range s.Calls {

@@ -28,7 +28,7 @@ func (p *panel) restore(h *history) {
 	*p = panel{texts: map[string]int{}, running: map[string]int{}}
 	for _, m := range h.Messages {
 		p.texts[m.ID] = len(p.messages)
-		p.messages = append(p.messages, m.Content)
+		p.messages = append(p.messages, m.Content.(string))
 	}
 	for _, t := range h.Thinking {
 		p.thinking = append(p.thinking, t.Message)
@@ -60,8 +60,8 @@ func (p *panel) apply(m *replayMessage) bool {
 		if !known {
 			return false
 		}
-		p.messages[at] += *m.Delta
-		return p.messages[at] == *m.Content
+		p.messages[at] += string(*m.Delta)
+		return p.messages[at] == m.Content.Whole()
 	case typeThinking:
 		p.thinking = append(p.thinking, m.Message)
 	case typeToolStart:

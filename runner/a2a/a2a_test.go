@@ -55,7 +55,7 @@ func deltaOf(t *testing.T, e tapedeck.Event) string {
 	if err := json.Unmarshal(e.Data, &d); err != nil {
 		t.Fatal(err)
 	}
-	return d.Delta
+	return d.Delta.Whole()
 }
 
 // linkOf returns the newest link.

@@ -45,7 +45,7 @@ func (t *turn) recall(e tapedeck.Event) {
 			t.task = sdk.TaskID((&payload.Message{Content: d.Value}).Text())
 		}
 	case payload.TextMessageContent:
-		t.said[t.native(d.MessageID)] += d.Delta
+		t.said[t.native(d.MessageID)] += d.Delta.Whole() // what the narrator wrote has no halves
 	case payload.ToolCallStart:
 		t.called[t.native(d.ToolCallID)] = false
 	case payload.ToolCallResult:

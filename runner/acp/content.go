@@ -8,6 +8,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/proposal"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // A diff is the change of a file in the form of the protocol: the whole file before and
@@ -20,8 +21,8 @@ type diff struct {
 
 // A content is the decoded content of a tool call.
 type content struct {
-	text    string            // the text, with a line for each change
-	plain   string            // the text without these lines
+	text    string            // the text, with a line for each change; it may end with half of a character
+	plain   string            // the text without these lines, which has no halves
 	diffs   []json.RawMessage // the changes, unchanged JSON
 	changes []diff
 }
@@ -36,9 +37,9 @@ func read(raw json.RawMessage) (c content) {
 		var item struct {
 			Type    string `json:"type"`
 			Content struct {
-				Type     string `json:"type"`
-				Text     string `json:"text"`
-				URI      string `json:"uri"`
+				Type     string        `json:"type"`
+				Text     payload.Piece `json:"text"`
+				URI      string        `json:"uri"`
 				Resource struct {
 					Text string `json:"text"`
 					URI  string `json:"uri"`
@@ -56,12 +57,13 @@ func read(raw json.RawMessage) (c content) {
 			c.text += "[changed " + item.Path + "]\n"
 		case item.Type != "content":
 		case in.Type == "text":
-			text = in.Text
+			text = string(in.Text)
 		case in.Type != "":
 			text = "[" + in.Type + " " + cmp.Or(in.URI, in.Resource.URI) + "]" + in.Resource.Text
 		}
 		c.text, c.plain = c.text+text, c.plain+text
 	}
+	c.plain = payload.Whole(c.plain)
 	return c
 }
 

@@ -24,7 +24,7 @@ type call struct {
 	Locations json.RawMessage `json:"locations"`
 	Meta      struct {
 		Delta *struct {
-			Data string `json:"data"`
+			Data payload.Piece `json:"data"`
 		} `json:"terminal_output_delta"`
 		Exit *struct {
 			Code   *int    `json:"exit_code"`
@@ -44,6 +44,7 @@ type tool struct {
 	sent    json.RawMessage // the input that is in an event
 	content json.RawMessage // the newest content
 	shown   string          // the part of the content that was sent as terminal output
+	halves  payload.Halves
 	output  strings.Builder // output that arrived as deltas of a terminal
 
 	locations json.RawMessage // the newest locations
@@ -181,8 +182,9 @@ func (c *conversation) sendInput(id string, t *tool) {
 func (c *conversation) show(k *call, t *tool) {
 	id := c.n.ToolID(k.ID)
 	if d := k.Meta.Delta; d != nil && d.Data != "" {
-		t.output.WriteString(d.Data[:min(len(d.Data), max(0, maxOutput-t.output.Len()))])
-		c.n.Event(payload.TerminalOutput{Terminal: id, Data: d.Data})
+		text := t.halves.Next(d.Data)
+		t.output.WriteString(text[:min(len(text), max(0, maxOutput-t.output.Len()))])
+		c.output(id, text)
 	}
 	if e := k.Meta.Exit; e != nil {
 		out := payload.TerminalExit{Terminal: id, Code: e.Code}
@@ -198,10 +200,16 @@ func (c *conversation) show(k *call, t *tool) {
 	if t.kind != "execute" || k.Status != "in_progress" {
 		return
 	}
-	now := read(k.Content).text
+	now := payload.Piece(read(k.Content).text).Units()                 // what was shown may end with half of a character
 	if more, ok := strings.CutPrefix(now, t.shown); ok && more != "" { // agents repeat the whole text each time
 		t.shown = now
-		c.n.Event(payload.TerminalOutput{Terminal: id, Data: more})
+		c.output(id, t.halves.Next(payload.Piece(more)))
+	}
+}
+
+func (c *conversation) output(id, text string) {
+	if text != "" {
+		c.n.Event(payload.TerminalOutput{Terminal: id, Data: text})
 	}
 }
 
@@ -209,7 +217,7 @@ func (c *conversation) show(k *call, t *tool) {
 // of its terminal, otherwise the raw output.
 func (t *tool) answer(k *call) narrate.Answer {
 	c := read(t.content)
-	said, diffs := c.text, c.diffs
+	said, diffs := payload.Whole(c.text), c.diffs
 	if said == "" {
 		said = t.output.String()
 	}

@@ -17,8 +17,8 @@ import (
 type chunk struct {
 	MessageID string `json:"messageId"`
 	Content   struct {
-		Type string `json:"type"`
-		Text string `json:"text"`
+		Type string        `json:"type"`
+		Text payload.Piece `json:"text"`
 	} `json:"content"`
 	Meta struct {
 		Usage json.RawMessage `json:"usage"`
@@ -149,11 +149,11 @@ func (c *conversation) chunk(u json.RawMessage, say func(lane, id, delta string)
 		c.usedByCall(k.Meta.Usage)
 		c.n.Pause(c.lane) // usage arrives at the end of a model's answer
 	}
-	notice := c.quirks.Notices && k.MessageID == "" && strings.HasPrefix(k.Content.Text, "Warning:")
+	notice := c.quirks.Notices && k.MessageID == "" && strings.HasPrefix(string(k.Content.Text), "Warning:")
 	if k.Content.Type != "text" || notice {
 		return false
 	}
-	say(c.lane, k.MessageID, k.Content.Text)
+	say(c.lane, k.MessageID, string(k.Content.Text))
 	return true
 }
 

@@ -58,7 +58,7 @@ func (c *chain) help(ctx context.Context, in tapedeck.Invocation) iter.Seq2[tape
 		id := tapedeck.NewID("msg_")
 		say := func(text string) bool {
 			return yield(payload.NewEvent(payload.TextMessageStart{MessageID: id, Role: payload.RoleAssistant}), nil) &&
-				yield(payload.NewEvent(payload.TextMessageContent{MessageID: id, Delta: text}), nil)
+				yield(payload.NewEvent(payload.TextMessageContent{MessageID: id, Delta: payload.Piece(text)}), nil)
 		}
 		switch in.Task {
 		case "ask":
@@ -102,7 +102,7 @@ func said(t testing.TB, events iter.Seq2[tapedeck.Event, error]) (list []string)
 			m := decode[payload.MessageAdded](t, e).Message
 			list = append(list, m.Role+" "+m.Text())
 		case tapedeck.TextMessageContent:
-			list = append(list, decode[payload.TextMessageContent](t, e).Delta)
+			list = append(list, decode[payload.TextMessageContent](t, e).Delta.Whole())
 		}
 	}
 	return list

@@ -229,7 +229,7 @@ func (t *turn) leave(w *waits) error {
 	id := promptID + t.in.ID
 	for _, p := range []payload.Payload{
 		payload.TextMessageStart{MessageID: id, Role: payload.RoleAssistant},
-		payload.TextMessageContent{MessageID: id, Delta: strings.Join(said, "\n\n")},
+		payload.TextMessageContent{MessageID: id, Delta: payload.Piece(strings.Join(said, "\n\n"))},
 		payload.TextMessageEnd{MessageID: id},
 		payload.Custom{Name: waitsEvent, Value: value},
 	} {

@@ -36,12 +36,12 @@ func (t *turn) plan(e *tapedeck.Event) (plan payload.PlanUpdated, ok bool) {
 		return plan, false
 	}
 	if e.Type == tapedeck.ToolCallArgs {
-		if k.args = append(k.args, jsonobj.StringOf(jsonobj.Member(e.Data, "delta"))...); len(k.args) > maxPlan {
+		if k.args = append(k.args, jsonobj.PieceOf(jsonobj.Member(e.Data, "delta"))...); len(k.args) > maxPlan {
 			delete(t.calling, id)
 		}
 		return plan, false
 	}
 	delete(t.calling, id)
-	plan.Entries, ok = narrate.Todos(k.name, k.args)
+	plan.Entries, ok = narrate.Todos(k.name, []byte(payload.Whole(string(k.args))))
 	return plan, ok
 }

@@ -207,7 +207,7 @@ func run(t testing.TB, r tapedeck.Runner, in tapedeck.Invocation) (string, []tap
 			return text.String(), events, err
 		}
 		if e.Type == tapedeck.TextMessageContent {
-			text.WriteString(decode[payload.TextMessageContent](t, e).Delta)
+			text.WriteString(decode[payload.TextMessageContent](t, e).Delta.Whole())
 		}
 		events = append(events, e)
 	}

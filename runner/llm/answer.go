@@ -16,7 +16,8 @@ type answer struct {
 	run      *run
 	thought  string // id of the open thought; "" if none is open
 	thoughts int
-	message  string // id of the open message; "" if none is open
+	message  string         // id of the open message; "" if none is open
+	halves   payload.Halves // of the open thought or message; not both are open
 	calls    []*call
 	byIndex  map[int]*call // by the provider's index, which is not always the order in which calls begin
 	finish   string
@@ -26,6 +27,7 @@ type answer struct {
 type call struct {
 	id, name string
 	args     strings.Builder
+	halves   payload.Halves
 }
 
 func (a *answer) add(d chat.Delta) error {
@@ -38,10 +40,9 @@ func (a *answer) add(d chat.Delta) error {
 		return a.begin(d)
 	case chat.CallArgs:
 		c := a.byIndex[d.Call]
-		c.args.WriteString(d.Text)
-		return a.run.emit(payload.ToolCallArgs{ToolCallID: c.id, Delta: d.Text})
+		return a.args(c, c.halves.Next(d.Text))
 	case chat.Finish:
-		a.finish = d.Text
+		a.finish = d.Text.Whole()
 		return a.end()
 	case chat.Used:
 		return a.run.report(d.Usage)
@@ -62,7 +63,15 @@ func (a *answer) id(prefix string) string {
 	return id
 }
 
-func (a *answer) think(text string) error {
+func (a *answer) args(c *call, text string) error {
+	if text == "" {
+		return nil // it was half of a character
+	}
+	c.args.WriteString(text)
+	return a.run.emit(payload.ToolCallArgs{ToolCallID: c.id, Delta: payload.Piece(text)})
+}
+
+func (a *answer) think(delta payload.Piece) error {
 	if a.thought == "" {
 		if err := a.closeMessage(); err != nil {
 			return err
@@ -76,10 +85,21 @@ func (a *answer) think(text string) error {
 			return err
 		}
 	}
-	return a.run.emit(payload.ReasoningMessageContent{MessageID: a.thought, Delta: text})
+	return a.grow(a.halves.Next(delta))
 }
 
-func (a *answer) say(text string) error {
+// grow continues the open thought or message.
+func (a *answer) grow(text string) error {
+	switch {
+	case text == "":
+		return nil // it was half of a character
+	case a.thought != "":
+		return a.run.emit(payload.ReasoningMessageContent{MessageID: a.thought, Delta: payload.Piece(text)})
+	}
+	return a.run.emit(payload.TextMessageContent{MessageID: a.message, Delta: payload.Piece(text)})
+}
+
+func (a *answer) say(delta payload.Piece) error {
 	if a.message == "" {
 		if err := a.closeThought(); err != nil {
 			return err
@@ -89,7 +109,7 @@ func (a *answer) say(text string) error {
 			return err
 		}
 	}
-	return a.run.emit(payload.TextMessageContent{MessageID: a.message, Delta: text})
+	return a.grow(a.halves.Next(delta))
 }
 
 func (a *answer) begin(d chat.Delta) error {
@@ -125,6 +145,9 @@ func (a *answer) closeThought() error {
 	if id == "" {
 		return nil
 	}
+	if err := a.grow(a.halves.End()); err != nil {
+		return err
+	}
 	a.thought = ""
 	return a.emit(payload.ReasoningMessageEnd{MessageID: id}, payload.ReasoningEnd{MessageID: id})
 }
@@ -133,6 +156,9 @@ func (a *answer) closeMessage() error {
 	id := a.message
 	if id == "" {
 		return nil
+	}
+	if err := a.grow(a.halves.End()); err != nil {
+		return err
 	}
 	a.message = ""
 	return a.run.emit(payload.TextMessageEnd{MessageID: id})
@@ -145,6 +171,9 @@ func (a *answer) end() error {
 		return err
 	}
 	for _, c := range a.calls {
+		if err := a.args(c, c.halves.End()); err != nil {
+			return err
+		}
 		if err := a.run.emit(payload.ToolCallEnd{ToolCallID: c.id}); err != nil {
 			return err
 		}

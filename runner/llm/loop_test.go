@@ -232,6 +232,10 @@ func TestOddAnswers(t *testing.T) {
 		{"text after a call", "data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"id\":\"c\",\"function\":{\"name\":\"echo\"}}]}}]}\n\ndata: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\ndata: [DONE]\n\n", "said a\nanswered echo: {}\nsaid ok"},
 		{"too long", "data: {\"choices\":[{\"delta\":{\"content\":\"half\"},\"finish_reason\":\"length\"}]}\n\n", "said half\nerror the model has reached its token limit for one answer"},
 		{"filtered", "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"content_filter\"}]}\n\n", "error the provider's content filter has stopped the answer"},
+		{"a character in two pieces", `data: {"choices":[{"delta":{"content":"go \ud83d"}}]}` + "\n\n" + `data: {"choices":[{"delta":{"content":"\ude80 on"}}]}` + "\n\n" +
+			`data: {"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"echo","arguments":"{\"q\":\"\ud83d"}}]}}]}` + "\n\n" +
+			calling("stop", `{"index":0,"function":{"arguments":"\ude80\"}"}}`), "said go 🚀 on\nanswered echo: {\"q\":\"🚀\"}\nsaid ok"},
+		{"half a character", `data: {"choices":[{"delta":{"content":"go \ud83d"},"finish_reason":"stop"}]}` + "\n\ndata: [DONE]\n\n", "said go \ufffd"},
 		{"nothing", "data: [DONE]\n\n", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -108,7 +108,7 @@ func (s *run) ask() ([]*call, error) {
 	s.asking, s.heard, s.attempt = true, nil, 1
 	for d, err := range s.runner.client.Stream(s.ctx, r) {
 		if err == nil && d.Kind == chat.Again {
-			a, err = s.again(d.Text)
+			a, err = s.again(d.Text.Whole())
 		} else if err == nil {
 			err = a.add(d)
 		}

@@ -41,19 +41,19 @@ type claudeEvent struct {
 	Index   int           `json:"index"`
 	Block   claudeBlock   `json:"content_block"`
 	Delta   struct {
-		Type      string `json:"type"`
-		Text      string `json:"text"`
-		Thinking  string `json:"thinking"`
-		JSON      string `json:"partial_json"`
-		Signature string `json:"signature"`
+		Type      string        `json:"type"`
+		Text      payload.Piece `json:"text"`
+		Thinking  payload.Piece `json:"thinking"`
+		JSON      payload.Piece `json:"partial_json"`
+		Signature string        `json:"signature"`
 	} `json:"delta"`
 	Usage *claudeUsage `json:"usage"`
 }
 
 type claudeBlock struct {
 	Type     string          `json:"type"`
-	Text     string          `json:"text"`
-	Thinking string          `json:"thinking"`
+	Text     payload.Piece   `json:"text"`
+	Thinking payload.Piece   `json:"thinking"`
 	ID       string          `json:"id"` // this and the next two belong to tool_use
 	Name     string          `json:"name"`
 	Input    json.RawMessage `json:"input"`
@@ -185,11 +185,11 @@ func (s *stream) claudeEvent(name string, e *claudeEvent) bool {
 func (s *stream) claudeDelta(name string, l *lane, e *claudeEvent) bool {
 	switch e.Delta.Type {
 	case "text_delta":
-		s.say(name, l.message, e.Delta.Text)
+		s.say(name, l.message, string(e.Delta.Text))
 	case "thinking_delta":
-		s.think(name, l.message, e.Delta.Thinking)
+		s.think(name, l.message, string(e.Delta.Thinking))
 	case "input_json_delta":
-		s.n.Args(l.blocks[e.Index].ID, e.Delta.JSON)
+		s.n.Args(l.blocks[e.Index].ID, string(e.Delta.JSON))
 	case "signature_delta":
 		return s.n.StoreEncrypted(name, e.Delta.Signature)
 	default:
@@ -203,9 +203,9 @@ func (s *stream) claudeDelta(name string, l *lane, e *claudeEvent) bool {
 func (s *stream) claudeBlock(name, message string, b *claudeBlock, begins bool) bool {
 	switch b.Type {
 	case "text":
-		s.say(name, message, b.Text)
+		s.say(name, message, string(b.Text))
 	case "thinking":
-		s.think(name, message, b.Thinking)
+		s.think(name, message, string(b.Thinking))
 	case "tool_use":
 		s.worked = true
 		s.n.Tool(narrate.Call{ID: b.ID, Name: b.Name, Lane: name, Message: message})
@@ -296,20 +296,20 @@ func failureOf(b claudeBlock) string {
 // text it has the part's type in brackets.
 func contentOf(raw json.RawMessage) json.RawMessage {
 	var parts []struct {
-		Type string `json:"type"`
-		Text string `json:"text"`
+		Type string        `json:"type"`
+		Text payload.Piece `json:"text"`
 	}
 	if json.Unmarshal(raw, &parts) != nil {
 		return narrate.Text(narrate.String(raw))
 	}
-	text := ""
+	var text payload.Piece
 	for _, p := range parts {
 		if p.Text == "" && p.Type != "text" {
-			p.Text = "[" + p.Type + "]"
+			p.Text = payload.Piece("[" + p.Type + "]")
 		}
 		text += p.Text
 	}
-	return narrate.Text(text)
+	return narrate.Text(text.Whole())
 }
 
 // claudeUsed records the usage of a model call. The program reports it several times,

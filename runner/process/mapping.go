@@ -76,7 +76,7 @@ func (s *stream) mapped(tell func(lane, id, text string), l *Line, raw json.RawM
 		s.whole(tell, at(raw, l.ID), at(raw, l.Text))
 		return
 	}
-	tell("", at(raw, l.ID), at(raw, l.Text))
+	tell("", at(raw, l.ID), string(narrate.Piece(value(raw, l.Text))))
 }
 
 func (s *stream) mappedUsage(l *Line, raw json.RawMessage) {

@@ -14,7 +14,7 @@ type geminiLine struct {
 	Type    string          `json:"type"`
 	Session string          `json:"session_id"`
 	Role    string          `json:"role"`
-	Content string          `json:"content"`
+	Content payload.Piece   `json:"content"`
 	Delta   bool            `json:"delta"`
 	Tool    string          `json:"tool_name"`
 	ToolID  string          `json:"tool_id"`
@@ -72,9 +72,9 @@ func (s *stream) geminiSays(l *geminiLine) bool {
 	case l.Role != "assistant":
 		return false
 	case l.Delta:
-		s.say("", "", l.Content)
+		s.say("", "", string(l.Content))
 	default:
-		s.whole(s.say, "", l.Content)
+		s.whole(s.say, "", string(l.Content))
 	}
 	return true
 }
@@ -165,8 +165,8 @@ type piLine struct {
 	Type  string `json:"type"`
 	ID    string `json:"id"`
 	Event struct {
-		Type  string `json:"type"`
-		Delta string `json:"delta"`
+		Type  string        `json:"type"`
+		Delta payload.Piece `json:"delta"`
 	} `json:"assistantMessageEvent"`
 	Message struct {
 		Role  string `json:"role"`
@@ -229,11 +229,11 @@ func (s *stream) pi(raw json.RawMessage) bool {
 	return true
 }
 
-func (s *stream) piSays(typ, delta string) {
+func (s *stream) piSays(typ string, delta payload.Piece) {
 	switch typ {
 	case "text_delta":
-		s.say("", "", delta)
+		s.say("", "", string(delta))
 	case "thinking_delta":
-		s.think("", "", delta)
+		s.think("", "", string(delta))
 	}
 }

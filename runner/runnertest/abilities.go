@@ -284,7 +284,7 @@ func interrupted(t *testing.T, h Harness) {
 				cancel()
 			}
 			if e.Type == tapedeck.TextMessageContent || e.Type == tapedeck.ReasoningMessageContent {
-				said += read(t, e).Delta
+				said += string(read(t, e).Delta)
 				cancel()
 			}
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/order"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // inOrder gives a whole run to the verifier, as the engine does, and ends the run. So the
@@ -58,16 +59,17 @@ func (h *Harness) compare(t *testing.T, events []tapedeck.Event) {
 	var said strings.Builder
 	for _, e := range events {
 		if e.Type == "TEXT_MESSAGE_CONTENT" {
-			said.WriteString(read(t, e).Delta)
+			said.WriteString(string(read(t, e).Delta))
 		}
 	}
-	if said.String() != h.Text {
-		t.Errorf("it said %q, want %q", said.String(), h.Text)
+	if got := payload.Whole(said.String()); got != h.Text {
+		t.Errorf("it said %q, want %q", got, h.Text)
 	}
 }
 
 type content struct {
-	MessageID, ToolCallID, Delta string
+	MessageID, ToolCallID string
+	Delta                 payload.Piece
 }
 
 func read(t *testing.T, e tapedeck.Event) content {

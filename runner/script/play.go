@@ -126,7 +126,7 @@ type members struct {
 	ToolCallID string           `json:"toolCallId,omitempty"`
 	Name       string           `json:"toolCallName,omitempty"`
 	Role       string           `json:"role,omitempty"`
-	Delta      *string          `json:"delta,omitempty"`
+	Delta      *payload.Piece   `json:"delta,omitempty"`
 	Content    *string          `json:"content,omitempty"`
 	Metadata   tapedeck.Members `json:"metadata,omitempty"`
 }
@@ -158,7 +158,7 @@ func (p *player) think(s *step) bool {
 // stream yields pieces as deltas, with a pause before each.
 func (p *player) stream(s *step, typ string, m members, pieces []string) bool {
 	for _, piece := range pieces {
-		m.Delta = &piece
+		m.Delta = new(payload.Piece(piece))
 		if !p.beat(s) || !p.emit(typ, m) {
 			return false
 		}

@@ -37,13 +37,13 @@ func turn(i int) []tapedeck.Event {
 	payloads := []payload.Payload{
 		payload.MessageAdded{Message: payload.NewMessage("u"+id, payload.RoleUser, fmt.Sprintf("please look at file number%d and fix the tests", i))},
 		payload.ToolCallStart{ToolCallID: id, ToolCallName: "Read"},
-		payload.ToolCallArgs{ToolCallID: id, Delta: fmt.Sprintf(`{"path":"src/pkg%d/file_test.go"}`, i%100)},
+		payload.ToolCallArgs{ToolCallID: id, Delta: payload.Piece(fmt.Sprintf(`{"path":"src/pkg%d/file_test.go"}`, i%100))},
 		payload.ToolCallEnd{ToolCallID: id},
 		payload.ToolCallResult{MessageID: "r" + id, ToolCallID: id, Content: []byte(`"` + strings.Repeat("func TestSomething of the package with some words ", 20) + `"`)},
 		payload.TextMessageStart{MessageID: id},
 	}
 	for j := range 33 {
-		payloads = append(payloads, payload.TextMessageContent{MessageID: id, Delta: fmt.Sprintf("the word%d is here and ", (i*7+j)%5000)})
+		payloads = append(payloads, payload.TextMessageContent{MessageID: id, Delta: payload.Piece(fmt.Sprintf("the word%d is here and ", (i*7+j)%5000))})
 	}
 	payloads = append(payloads, payload.TextMessageEnd{MessageID: id})
 	events := make([]tapedeck.Event, len(payloads))

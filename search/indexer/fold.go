@@ -25,7 +25,7 @@ type fold struct {
 // A part is a document whose text has not ended.
 type part struct {
 	search.Document
-	text strings.Builder
+	text strings.Builder // the pieces; see [payload.Whole]
 }
 
 func (p *part) add(s string) {
@@ -107,16 +107,16 @@ func (f *fold) begin(e *tapedeck.Event, id, kind, role string) *part {
 	return p
 }
 
-func (f *fold) extend(id, delta string) {
+func (f *fold) extend(id string, delta payload.Piece) {
 	if p := f.open[id]; p != nil {
-		p.add(delta)
+		p.add(string(delta))
 	}
 }
 
 func (f *fold) end(id string) {
 	if p := f.open[id]; p != nil {
 		delete(f.open, id)
-		f.append(p.Document, p.text.String())
+		f.append(p.Document, payload.Whole(p.text.String()))
 	}
 }
 

@@ -257,7 +257,7 @@ func text(events []tapedeck.Event) string {
 	var b strings.Builder
 	for i := range events {
 		if d, err := payload.DecodeAs[payload.TextMessageContent](events[i]); err == nil {
-			b.WriteString(d.Delta)
+			b.WriteString(string(d.Delta))
 		}
 	}
 	return b.String()

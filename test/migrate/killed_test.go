@@ -136,7 +136,7 @@ func second[T any](_ T, err error) error { return err }
 
 func said(n int, text string) (out []tapedeck.Event) {
 	for range n {
-		out = append(out, payload.NewEvent(payload.TextMessageContent{MessageID: "m", Delta: text}))
+		out = append(out, payload.NewEvent(payload.TextMessageContent{MessageID: "m", Delta: payload.Piece(text)}))
 	}
 	return out
 }

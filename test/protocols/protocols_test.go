@@ -182,7 +182,7 @@ func (f *farAgent) run(ctx context.Context, in tapedeck.Invocation) iter.Seq2[ta
 					return
 				}
 			}
-			if !say(payload.TextMessageContent{MessageID: id, Delta: word + " "}) {
+			if !say(payload.TextMessageContent{MessageID: id, Delta: payload.Piece(word + " ")}) {
 				return
 			}
 		}

@@ -24,6 +24,10 @@ log = logging.getLogger("tapedeck")
 ALLOW_OR_REJECT = (("allow", "Allow", "allow_once"), ("reject", "Reject", "reject_once"))
 
 _TERMINAL = ("RUN_FINISHED", "RUN_ERROR")
+_DELTAS = {
+    "text": ("TEXT_MESSAGE_CONTENT", "messageId"), "thought": ("REASONING_MESSAGE_CONTENT", "messageId"),
+    "tool": ("TOOL_CALL_ARGS", "toolCallId"),
+}
 
 
 def new_id(prefix: str) -> str:
@@ -73,6 +77,7 @@ class Run:
         self.lock = threading.RLock()
         self._turn = 0
         self._open: dict[tuple[str, str], str] = {}  # kind and key to the id of an open message
+        self._halves: dict[tuple[str, str], str] = {}  # the first half of a character whose second half follows
         self._message = ""  # the newest text message of the turn
         self._answers: dict[str, str | None] = {}
         self._answered = threading.Condition()
@@ -142,9 +147,20 @@ class Run:
             if not key:
                 self._end_messages(except_for=(kind, key))
             id = self._open.get((kind, key)) or self._begin(kind, key)
-            typ = "TEXT_MESSAGE_CONTENT" if kind == "text" else "REASONING_MESSAGE_CONTENT"
-            if delta:
-                self._put_delta((typ, id), self._event(typ, {"messageId": id}), clean(delta))
+            self._grow(kind, key, id, delta)
+
+    def _grow(self, kind: str, key: str, id: str, delta: str) -> None:
+        """Adds to a text. A program that cuts texts by UTF-16 units divides a character between
+        two pieces: the first half waits for the second."""
+        delta = self._halves.pop((kind, key), "") + delta
+        if delta and "\ud800" <= delta[-1] <= "\udbff":
+            self._halves[kind, key], delta = delta[-1], delta[:-1]
+        self._put_piece(kind, id, delta)
+
+    def _put_piece(self, kind: str, id: str, delta: str) -> None:
+        typ, member = _DELTAS[kind]
+        if delta:
+            self._put_delta((typ, id), self._event(typ, {member: id}), clean(delta))
 
     def _begin(self, kind: str, key: str) -> str:
         id = new_id("msg_")
@@ -167,6 +183,7 @@ class Run:
         id = self._open.pop((kind, key), None)
         if id is None:
             return
+        self._put_piece(kind, id, self._halves.pop((kind, key), ""))
         if kind == "text":
             self._put("TEXT_MESSAGE_END", {"messageId": id})
         elif kind == "thought":
@@ -194,6 +211,7 @@ class Run:
         with self.lock:
             self._check()
             self._open.clear()
+            self._halves.clear()
             self._message = ""
             self._put("attempt.superseded", {"reason": clean(reason)} if reason else {})
 
@@ -216,7 +234,7 @@ class Run:
         """Adds a piece of the arguments of a tool call."""
         with self.lock:
             self._check()
-            self._put_delta(("TOOL_CALL_ARGS", id), self._event("TOOL_CALL_ARGS", {"toolCallId": id}), clean(delta))
+            self._grow("tool", id, id, delta)
 
     def tool_result(self, id: str, result: Any, *, failed: bool = False, duration_ms: int | None = None) -> None:
         """Records the result of a tool call; anything but a string is recorded as JSON."""

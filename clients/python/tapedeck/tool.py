@@ -61,12 +61,14 @@ class ToolCall:
 
 
 def clean(text: str) -> str:
-    """Returns a text that is valid UTF-8: a surrogate without its pair becomes "?"."""
+    """Returns a text that is valid UTF-8: a surrogate without its pair becomes "?". Two that are
+    a pair become their character: JSON that divides it leaves them apart."""
     if not isinstance(text, str):
         raise TapedeckError("invalid", f"a text is a string, not {type(text).__name__}")
     try:
         text.encode()
     except UnicodeEncodeError:
+        text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
         return text.encode("utf-8", "replace").decode()
     return text
 

@@ -23,6 +23,22 @@ def texts(s: Session, role: str = "assistant") -> list[str]:
 
 
 class Record(ServerCase):
+    def test_a_character_in_two_pieces(self) -> None:
+        s = self.client.create()
+        with s.run("planner") as run:  # json.loads of what a program in JavaScript has cut
+            run.thought("hm \ud83d")
+            run.thought("\ude80 so")
+            run.text("go \ud83d")
+            run.text("\ude80 on \ud83d")
+            run.begin_tool("c", "look")
+            run.tool_arguments("c", '{"q":"\ud83d')
+            run.flush()
+            run.tool_arguments("c", '\ude80"}')
+            run.tool_result("c", "seen")
+        view = s.snapshot()
+        self.assertEqual(texts(s), ["go 🚀 on ?"])
+        self.assertEqual(([m["text"] for m in view["messages"] if m["role"] == "reasoning"], view["tool_calls"][0]["input"]), (["hm 🚀 so"], {"q": "🚀"}))
+
     def test_everything_is_recorded(self) -> None:
         s = self.client.create()
         with s.run("Plan a trip", agent="planner", actor="user:ada", model="m-1") as run:

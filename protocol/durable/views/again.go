@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // endedTexts has the messages that open runs have ended, by invocation. A run may open such
@@ -112,7 +113,7 @@ func (m *messages) earlier(ctx context.Context, key spanKey, e *tapedeck.Event, 
 	if key.kind == toolSpan || e.Invocation == "" {
 		return nil
 	}
-	var deltas []string
+	var deltas []payload.Piece
 	err := m.before(ctx, e, func(k spanKey, step spanStep, d spanData) {
 		if k == key && step == spanEnds {
 			s.again = true
@@ -134,7 +135,7 @@ func (m *messages) leftOpen(ctx context.Context, e *tapedeck.Event, out [][]byte
 	}
 	type part struct {
 		span
-		deltas []string
+		deltas []payload.Piece
 		ended  bool // the newest part of it is its end
 		begun  bool
 	}

@@ -174,16 +174,16 @@ func isPlain(m *payload.Message) bool {
 // streamed returns the AG-UI events of a plain message.
 func streamed(m *payload.Message) [][]byte {
 	type event struct {
-		MessageID string `json:"messageId"`
-		Role      string `json:"role,omitempty"`
-		Name      string `json:"name,omitempty"`
-		Subagent  string `json:"subagentRunId,omitempty"`
-		Delta     string `json:"delta,omitempty"`
-		Type      string `json:"type"`
+		MessageID string        `json:"messageId"`
+		Role      string        `json:"role,omitempty"`
+		Name      string        `json:"name,omitempty"`
+		Subagent  string        `json:"subagentRunId,omitempty"`
+		Delta     payload.Piece `json:"delta,omitempty"`
+		Type      string        `json:"type"`
 	}
 	out := [][]byte{marshal(event{MessageID: m.ID, Role: m.Role, Name: m.Name, Subagent: m.SubagentRunID, Type: tapedeck.TextMessageStart})}
 	if text := m.Text(); text != "" {
-		out = append(out, marshal(event{MessageID: m.ID, Delta: text, Type: tapedeck.TextMessageContent}))
+		out = append(out, marshal(event{MessageID: m.ID, Delta: payload.Piece(text), Type: tapedeck.TextMessageContent}))
 	}
 	return append(out, marshal(event{MessageID: m.ID, Type: tapedeck.TextMessageEnd}))
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // messages shows messages and tool calls once they are finished, as entities of the
@@ -36,19 +37,19 @@ type span struct {
 	begin      int64 // offset of its first event
 	invocation string
 	head       spanData
-	body       []byte
-	again      bool // its run had ended it before: body begins with what it had then
+	body       []byte // the pieces; see [payload.Whole]
+	again      bool   // its run had ended it before: body begins with what it had then
 }
 
 // spanData has the members of the events of a span.
 type spanData struct {
-	MessageID  string `json:"messageId"`
-	ToolCallID string `json:"toolCallId"`
-	Role       string `json:"role"`
-	Name       string `json:"name"`
-	ToolName   string `json:"toolCallName"`
-	Parent     string `json:"parentMessageId"`
-	Delta      string `json:"delta"`
+	MessageID  string        `json:"messageId"`
+	ToolCallID string        `json:"toolCallId"`
+	Role       string        `json:"role"`
+	Name       string        `json:"name"`
+	ToolName   string        `json:"toolCallName"`
+	Parent     string        `json:"parentMessageId"`
+	Delta      payload.Piece `json:"delta"`
 }
 
 type spanKind byte
@@ -163,7 +164,7 @@ func (m *messages) finish(ctx context.Context, key spanKey, e *tapedeck.Event) (
 
 // lookBack collects the span that e ends from the events before it.
 func (m *messages) lookBack(ctx context.Context, key spanKey, e *tapedeck.Event) (*span, error) {
-	var deltas []string
+	var deltas []payload.Piece
 	for from := e.Offset; from > 0 && e.Offset-from < maxSpan; {
 		p, err := m.Log.Read(ctx, m.session, tapedeck.Range{From: from, Reverse: true})
 		if err != nil {
@@ -202,7 +203,7 @@ func (s *span) encode(key spanKey, e *tapedeck.Event) []byte {
 	if key.kind == toolSpan {
 		return encodeChange(e, "insert", "toolCall", key.id, toolCall{
 			ID: key.id, Type: "function", Parent: s.head.Parent,
-			Function: toolFunction{s.head.ToolName, string(s.body)},
+			Function: toolFunction{s.head.ToolName, payload.Whole(string(s.body))},
 		})
 	}
 	role := s.head.Role
@@ -216,7 +217,7 @@ func (s *span) encode(key spanKey, e *tapedeck.Event) []byte {
 	if s.again {
 		operation = "update"
 	}
-	return encodeChange(e, operation, "message", key.id, message{ID: key.id, Role: role, Name: s.head.Name, Content: string(s.body)})
+	return encodeChange(e, operation, "message", key.id, message{ID: key.id, Role: role, Name: s.head.Name, Content: payload.Whole(string(s.body))})
 }
 
 type message struct {

@@ -21,7 +21,7 @@ var kinds = map[string]Kind{
 	"agui":     {"application/json", newAGUI},
 	"messages": {"application/json", newMessages},
 	"state":    {"application/json", newState},
-	"text":     {"text/plain; charset=utf-8", func(Source, string, int64) Fold { return text{} }},
+	"text":     {"text/plain; charset=utf-8", newText},
 }
 
 // Find returns the kind with a name.

@@ -104,7 +104,7 @@ func (t *Translator) toolCall(e *event) ([]tapedeck.Event, error) {
 		if given(e.Input) {
 			args = string(e.Input)
 		}
-		made := payload.ToolCallArgs{ToolCallID: e.ID, Delta: args}
+		made := payload.ToolCallArgs{ToolCallID: e.ID, Delta: payload.Piece(args)}
 		if known == Begun {
 			made.Attributed = e.origin()
 		}

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // A Translator turns the events of one request, in order, into those of a session.
@@ -55,7 +56,7 @@ type event struct {
 	AgentID   string          `json:"agentId"`
 	SessionID string          `json:"sessionId"`
 	UserID    string          `json:"userId"`
-	Text      string          `json:"text"`
+	Text      payload.Piece   `json:"text"`
 	Turn      int             `json:"turn"`
 	Timestamp json.RawMessage `json:"timestamp"`
 	Tool      string          `json:"tool"`

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // A Kind is the kind of a [Delta].
@@ -25,10 +26,10 @@ const (
 // A Delta is a piece of the model's answer.
 type Delta struct {
 	Kind  Kind
-	Text  string
-	Call  int    // index of the call in the answer; calls need not begin in this order
-	ID    string // the provider's id of the call; can be "", and need not be unique
-	Name  string // the name of the function
+	Text  payload.Piece // may begin and end with half of a character
+	Call  int           // index of the call in the answer; calls need not begin in this order
+	ID    string        // the provider's id of the call; can be "", and need not be unique
+	Name  string        // the name of the function
 	Usage *Usage
 }
 
@@ -49,8 +50,8 @@ type chunk struct {
 // A piece has some of these members. Providers use different names for reasoning.
 type piece struct {
 	Content          json.RawMessage `json:"content"` // a string or parts
-	Refusal          string          `json:"refusal"`
-	ReasoningContent string          `json:"reasoning_content"`
+	Refusal          payload.Piece   `json:"refusal"`
+	ReasoningContent payload.Piece   `json:"reasoning_content"`
 	Reasoning        json.RawMessage `json:"reasoning"` // a string
 	Details          json.RawMessage `json:"reasoning_details"`
 	Calls            []callPiece     `json:"tool_calls"`
@@ -81,7 +82,7 @@ func (a *assembler) end() {
 		a.fail(passing(brokenOff(nil)))
 		return
 	}
-	if !a.calls.end(a.yield) || !a.yield(Delta{Kind: Finish, Text: a.finished}, nil) || a.usage == nil {
+	if !a.calls.end(a.yield) || !a.yield(Delta{Kind: Finish, Text: payload.Piece(a.finished)}, nil) || a.usage == nil {
 		return
 	}
 	a.yield(Delta{Kind: Used, Usage: a.usage}, nil)
@@ -137,13 +138,13 @@ func (a *assembler) piece(p *piece) bool {
 	return true
 }
 
-func (a *assembler) say(k Kind, text string) bool {
+func (a *assembler) say(k Kind, text payload.Piece) bool {
 	return text == "" || a.yield(Delta{Kind: k, Text: text}, nil)
 }
 
 // thought returns the reasoning of a piece. Some providers send the same text under two
 // names.
-func (p *piece) thought() string {
+func (p *piece) thought() payload.Piece {
 	if p.ReasoningContent != "" {
 		return p.ReasoningContent
 	}
@@ -151,26 +152,26 @@ func (p *piece) thought() string {
 		return s
 	}
 	var details []struct {
-		Text    string `json:"text"`
-		Summary string `json:"summary"`
+		Text    payload.Piece `json:"text"`
+		Summary payload.Piece `json:"summary"`
 	}
 	_ = json.Unmarshal(p.Details, &details) // encrypted details have no text
 	var b strings.Builder
 	for _, d := range details {
-		b.WriteString(d.Text + d.Summary)
+		b.WriteString(string(d.Text + d.Summary))
 	}
-	return b.String()
+	return payload.Piece(b.String())
 }
 
 // parts returns the text and the reasoning of a content. The content is a string, or parts
 // in the form of Mistral.
-func parts(content json.RawMessage) (text, thought string) {
+func parts(content json.RawMessage) (text, thought payload.Piece) {
 	if s, ok := stringOf(content); ok || !isSet(content) {
 		return s, ""
 	}
 	var list []struct {
 		Type     string          `json:"type"`
-		Text     string          `json:"text"`
+		Text     payload.Piece   `json:"text"`
 		Thinking json.RawMessage `json:"thinking"`
 	}
 	_ = json.Unmarshal(content, &list)
@@ -185,12 +186,12 @@ func parts(content json.RawMessage) (text, thought string) {
 	return text, thought
 }
 
-func stringOf(raw json.RawMessage) (string, bool) {
-	var s string
+func stringOf(raw json.RawMessage) (payload.Piece, bool) {
+	var s payload.Piece
 	if len(raw) == 0 || raw[0] != '"' {
 		return "", false
 	}
-	return s, json.Unmarshal(raw, &s) == nil
+	return s, s.UnmarshalJSON(raw) == nil
 }
 
 func isSet(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }

@@ -3,6 +3,8 @@ package chat
 import (
 	"bytes"
 	"encoding/json"
+
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // A callPiece is a piece of a function call. The first piece of a call should have its id
@@ -75,7 +77,7 @@ func (k *call) flush(n int, yield func(Delta, error) bool) bool {
 			return false
 		}
 	}
-	text := string(k.args[k.sent:])
+	text := payload.Piece(k.args[k.sent:])
 	k.sent = len(k.args)
 	return text == "" || yield(Delta{Kind: CallArgs, Call: n, Text: text}, nil)
 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/view"
 )
 
@@ -59,7 +60,7 @@ func (c *Client) Stream(ctx context.Context, r Request) iter.Seq2[Delta, error] 
 			said, stopped, err := c.attempt(ctx, body, func(d Delta, err error) bool {
 				if why := broken; why != "" {
 					broken = ""
-					if !yield(Delta{Kind: Again, Text: why}, nil) {
+					if !yield(Delta{Kind: Again, Text: payload.Piece(why)}, nil) {
 						return false
 					}
 				}

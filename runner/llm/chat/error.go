@@ -156,7 +156,7 @@ func explanation(body []byte) string {
 	}
 	text := string(body)
 	if s, ok := stringOf(body); ok {
-		text = s
+		text = s.Whole()
 	} else if json.Unmarshal(body, &e) == nil {
 		switch {
 		case isSet(e.Error):

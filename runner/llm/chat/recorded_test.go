@@ -152,20 +152,20 @@ func listen(t *testing.T, a answer) (whole, error) {
 		}
 		switch d.Kind {
 		case chat.Text:
-			w.Text += d.Text
+			w.Text += d.Text.Whole()
 		case chat.Reasoning:
-			w.Thought += d.Text
+			w.Thought += d.Text.Whole()
 		case chat.CallBegin:
 			if w.Calls[d.Call] != nil {
 				return w, fmt.Errorf("call %d began twice", d.Call)
 			}
 			w.call(d.Call, d.ID, d.Name, "")
 		case chat.CallArgs:
-			w.call(d.Call, "", "", d.Text)
+			w.call(d.Call, "", "", d.Text.Whole())
 		case chat.Finish:
-			w.Finish = d.Text
+			w.Finish = d.Text.Whole()
 		case chat.Again:
-			w.Text += "<" + d.Text + ">"
+			w.Text += "<" + d.Text.Whole() + ">"
 		case chat.Used:
 			w.Usage = map[string]int64{"input": *d.Usage.InputTokens, "output": *d.Usage.OutputTokens}
 		}

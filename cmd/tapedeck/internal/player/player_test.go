@@ -172,6 +172,17 @@ func TestPlayerTakesJoinedDeltasApart(t *testing.T) {
 			t.Errorf("at %v: %q, want %q", s.to, got, s.want)
 		}
 	}
+	halves := playing(tape(t, taped{0, tapedeck.TextMessageContent, `{"messageId":"m","delta":"go \ud83d","cuts":[[3,0],[3,500]]}`},
+		taped{1, tapedeck.TextMessageContent, `{"messageId":"m","delta":"\ude80 on","cuts":[[3,0],[3,500]]}`}))
+	for _, s := range []struct {
+		to   int
+		want string
+	}{{0, "go "}, {600, "go "}, {1000, "go 🚀"}, {1500, "go 🚀 on"}} {
+		halves.advance(time.Duration(s.to)*time.Millisecond - halves.position)
+		if got := shownText(halves); got != s.want {
+			t.Errorf("halves at %v: %q, want %q", s.to, got, s.want)
+		}
+	}
 	// A step goes to the next event, not to the next part.
 	p.press('g')
 	if p.press('.'); shownText(p) != "one twö three." && p.event() != 1 {

@@ -124,7 +124,7 @@ func parts(e *tapedeck.Event) []eventPart {
 	}
 	var d struct {
 		MessageID string        `json:"messageId"`
-		Delta     string        `json:"delta"`
+		Delta     payload.Piece `json:"delta"`
 		Cuts      []payload.Cut `json:"cuts"`
 	}
 	if json.Unmarshal(e.Data, &d) != nil || len(d.Cuts) < 2 {
@@ -133,11 +133,11 @@ func parts(e *tapedeck.Event) []eventPart {
 	var out []eventPart
 	for _, cut := range d.Cuts {
 		n := cut[0]
-		if n < 0 || n > int64(len(d.Delta)) || !utf8.ValidString(d.Delta[:n]) {
+		if n < 0 || n > int64(len(d.Delta)) || !utf8.ValidString(d.Delta[:n].Whole()) {
 			return whole
 		}
 		p := *e
-		p.Data, _ = json.Marshal(map[string]string{"messageId": d.MessageID, "delta": d.Delta[:n]}) // strings can always be encoded
+		p.Data, _ = json.Marshal(map[string]payload.Piece{"messageId": payload.Piece(d.MessageID), "delta": d.Delta[:n]}) // they can always be encoded
 		out = append(out, eventPart{p, time.Duration(cut[1]) * time.Millisecond})
 		d.Delta = d.Delta[n:]
 	}

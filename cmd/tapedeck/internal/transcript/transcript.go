@@ -21,7 +21,8 @@ type Transcript struct {
 	streaming   string                    // the id of the message that is being streamed, "" at the beginning of a line
 	started     map[string]time.Time      // tool calls without a result
 	names       map[string]string         // of tool calls without a result
-	args        map[string]string         // of tool calls whose arguments are being streamed
+	args        map[string]payload.Piece  // of tool calls whose arguments are being streamed
+	halves      map[string]payload.Halves // by thread and message: a character whose second half has not arrived
 	open        map[string]tapedeck.Event // runs
 	thread      string                    // thread of the text that was printed last, "" at the beginning
 	eventThread string                    // thread of the current event
@@ -33,7 +34,7 @@ type Transcript struct {
 func New(p terminal.Pen) *Transcript {
 	return &Transcript{
 		pen: p, started: map[string]time.Time{}, names: map[string]string{},
-		args: map[string]string{}, open: map[string]tapedeck.Event{}, plans: map[string]string{},
+		args: map[string]payload.Piece{}, halves: map[string]payload.Halves{}, open: map[string]tapedeck.Event{}, plans: map[string]string{},
 	}
 }
 
@@ -93,9 +94,13 @@ func (t *Transcript) Print(e *tapedeck.Event) error {
 	case tapedeck.MessageAdded:
 		return t.message(e, d.Message)
 	case "TEXT_MESSAGE_CONTENT":
-		return t.stream("", d.MessageID, d.Delta)
+		return t.stream("", d.MessageID, Piece(d.Delta))
 	case "REASONING_MESSAGE_CONTENT":
-		return t.stream(terminal.Dim, d.MessageID, d.Delta)
+		return t.stream(terminal.Dim, d.MessageID, Piece(d.Delta))
+	case "TEXT_MESSAGE_END":
+		return t.endText("", d.MessageID)
+	case "REASONING_MESSAGE_END":
+		return t.endText(terminal.Dim, d.MessageID)
 	case "TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END", "TOOL_CALL_RESULT":
 		return t.tool(e, &d)
 	case tapedeck.PlanUpdated:
@@ -197,7 +202,7 @@ func (t *Transcript) message(e *tapedeck.Event, raw json.RawMessage) error {
 		if k.ID == "" || t.names[k.ID] != "" {
 			continue // it was erased, or printed while it was streamed
 		}
-		t.started[k.ID], t.names[k.ID], t.args[k.ID] = e.Time, k.Function.Name, k.Function.Arguments
+		t.started[k.ID], t.names[k.ID], t.args[k.ID] = e.Time, k.Function.Name, payload.Piece(k.Function.Arguments)
 		if err := t.called(k.ID); err != nil {
 			return err
 		}
@@ -205,7 +210,29 @@ func (t *Transcript) message(e *tapedeck.Event, raw json.RawMessage) error {
 	return nil
 }
 
-func (t *Transcript) stream(s terminal.Style, id string, delta json.RawMessage) error {
+func (t *Transcript) stream(s terminal.Style, id string, delta payload.Piece) error {
+	key := t.eventThread + "\x00" + id
+	halves := t.halves[key]
+	text := halves.Next(delta)
+	if delete(t.halves, key); halves.Held != "" {
+		t.halves[key] = halves
+	}
+	return t.words(s, id, text)
+}
+
+// endText prints that the rest of a character never came.
+func (t *Transcript) endText(s terminal.Style, id string) error {
+	key := t.eventThread + "\x00" + id
+	halves, ok := t.halves[key]
+	if !ok {
+		return nil
+	}
+	delete(t.halves, key)
+	return t.words(s, id, halves.End())
+}
+
+// words continues a message.
+func (t *Transcript) words(s terminal.Style, id, text string) error {
 	if err := t.change(); err != nil {
 		return err
 	}
@@ -217,7 +244,7 @@ func (t *Transcript) stream(s terminal.Style, id string, delta json.RawMessage) 
 		}
 		t.streaming = id
 	}
-	out := terminal.Clean(Text(delta))
+	out := terminal.Clean(text)
 	if s != "" {
 		out = t.pen.Paint(s, out)
 	}
@@ -230,7 +257,7 @@ func (t *Transcript) tool(e *tapedeck.Event, d *eventData) error {
 	case "TOOL_CALL_START":
 		t.started[id], t.names[id] = e.Time, d.ToolCallName
 	case "TOOL_CALL_ARGS":
-		t.args[id] += Text(d.Delta)
+		t.args[id] += Piece(d.Delta)
 	case "TOOL_CALL_END":
 		return t.called(id)
 	case "TOOL_CALL_RESULT":
@@ -244,7 +271,7 @@ func (t *Transcript) called(id string) error {
 	if t.names[id] == "TodoWrite" {
 		return t.todos(id)
 	}
-	err := t.Line("  %s %s %s", t.pen.Paint(terminal.Yellow, "⚙"), t.pen.Paint(terminal.Yellow, terminal.Brief(t.names[id], 40)), t.pen.Paint(terminal.Dim, terminal.Brief(t.args[id], t.rest(t.names[id]))))
+	err := t.Line("  %s %s %s", t.pen.Paint(terminal.Yellow, "⚙"), t.pen.Paint(terminal.Yellow, terminal.Brief(t.names[id], 40)), t.pen.Paint(terminal.Dim, terminal.Brief(t.args[id].Whole(), t.rest(t.names[id]))))
 	delete(t.args, id)
 	return err
 }
@@ -270,7 +297,7 @@ func (t *Transcript) rest(name string) int { return max(20, t.pen.Width-8-len(na
 // todos prints a call of TodoWrite, the tool in which some agents keep their plan.
 func (t *Transcript) todos(id string) error {
 	var args struct{ Todos []planEntry }
-	err := json.Unmarshal([]byte(t.args[id]), &args)
+	err := json.Unmarshal([]byte(t.args[id].Whole()), &args)
 	delete(t.args, id)
 	if err != nil || len(args.Todos) == 0 {
 		return t.Line("  %s %s", t.pen.Paint(terminal.Yellow, "⚙"), t.pen.Paint(terminal.Yellow, "TodoWrite"))
@@ -317,17 +344,22 @@ func (t *Transcript) ended(e *tapedeck.Event, d *eventData) error {
 
 // Text returns the string in raw, or the text of its parts, or its JSON.
 func Text(raw json.RawMessage) string {
-	var s string
+	return Piece(raw).Whole()
+}
+
+// Piece is [Text] for a piece of a text, which may end in the middle of a character.
+func Piece(raw json.RawMessage) payload.Piece {
+	var s payload.Piece
 	if len(raw) == 0 || json.Unmarshal(raw, &s) == nil {
 		return s
 	}
-	var parts []struct{ Text string }
+	var parts []struct{ Text payload.Piece }
 	if json.Unmarshal(raw, &parts) == nil {
 		var b strings.Builder
 		for _, p := range parts {
-			b.WriteString(p.Text)
+			b.WriteString(string(p.Text))
 		}
-		return b.String()
+		return payload.Piece(b.String())
 	}
-	return string(raw)
+	return payload.Piece(raw)
 }

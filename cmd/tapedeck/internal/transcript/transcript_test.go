@@ -126,3 +126,32 @@ func TestTranscriptOfTodosJumpsAndErasures(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
 	}
 }
+
+// TestTranscriptOfHalves has characters that come in two deltas, also of messages that are
+// written at the same time, and one whose second half never comes.
+func TestTranscriptOfHalves(t *testing.T) {
+	var out bytes.Buffer
+	tr := New(terminal.Pen{W: &out, Width: 80})
+	for _, line := range []string{
+		`REASONING_MESSAGE_CONTENT {"messageId":"r","delta":"hm \ud83d"}`,
+		`REASONING_MESSAGE_CONTENT {"messageId":"r","delta":"\ude80 so"}`,
+		`TEXT_MESSAGE_CONTENT {"messageId":"m","delta":"go \ud83d"}`,
+		`TEXT_MESSAGE_CONTENT {"messageId":"n","delta":"or \ud83d"}`,
+		`TEXT_MESSAGE_CONTENT {"messageId":"m","delta":"\ude80 on"}`,
+		`TEXT_MESSAGE_END {"messageId":"m"}`,
+		`TEXT_MESSAGE_END {"messageId":"n"}`,
+		`TOOL_CALL_START {"toolCallId":"t","toolCallName":"look"}`,
+		`TOOL_CALL_ARGS {"toolCallId":"t","delta":"{\"q\":\"\ud83d"}`,
+		`TOOL_CALL_ARGS {"toolCallId":"t","delta":"\ude80\"}"}`,
+		`TOOL_CALL_END {"toolCallId":"t"}`,
+	} {
+		typ, data, _ := strings.Cut(line, " ")
+		if err := tr.Print(&tapedeck.Event{Type: typ, Data: json.RawMessage(data)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const want = "hm 🚀 so\ngo \nor \n🚀 on\n\uFFFD\n  ⚙ look {\"q\":\"🚀\"}\n"
+	if out.String() != want {
+		t.Errorf("got\n%q\nwant\n%q", out.String(), want)
+	}
+}
