@@ -100,11 +100,11 @@ type Session struct {
 type OpenRun struct {
 	Invocation string    `json:"invocation"`
 	Thread     string    `json:"thread"`
-	Offset     int64     `json:"offset"`           // of its RUN_STARTED
-	Started    time.Time `json:"started_at"`       // time of its RUN_STARTED
-	Owner      string    `json:"owner,omitempty"`  // the engine that holds its lease; "" if an outside program writes the run
+	Offset     int64     `json:"offset"`             // of its RUN_STARTED
+	Started    time.Time `json:"started_at"`         // time of its RUN_STARTED
+	Owner      string    `json:"owner,omitempty"`    // the engine that holds its lease; "" if an outside program writes the run
 	LeaseMS    int64     `json:"lease_ms,omitempty"` // how long its outside program may be silent, in milliseconds; 0 for the lease of the server
-	Parent     string    `json:"parent,omitempty"` // the parent run, if that was open in another thread at the start: then this is a sub-agent's run
+	Parent     string    `json:"parent,omitempty"`   // the parent run, if that was open in another thread at the start: then this is a sub-agent's run
 }
 
 // meta returns the members of Tapedeck in the metadata of e.

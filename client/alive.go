@@ -23,27 +23,25 @@ const Lease = 15 * time.Second
 // If the program dies, the server ends the run as interrupted when its lease is over, and the
 // thread takes the next run.
 func (c *Client) KeepAlive(ctx context.Context, session, run string) error {
-	for attempt := 0; ; {
+	for attempt := 0; ctx.Err() == nil; {
 		wait := Lease / 3
 		done, err := c.renewOnce(ctx, session, run)
 		switch {
-		case ctx.Err() != nil:
-			return nil
 		case err == nil:
 			attempt = 0
 			wait = min(wait, time.Duration(done.LeaseMS)*time.Millisecond/3)
 		case passing(err):
 			attempt++
 			wait = min(wait, backOff(attempt))
-		default:
+		case ctx.Err() == nil:
 			return err
 		}
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
-			return nil
 		}
 	}
+	return nil
 }
 
 // renewOnce renews a lease. A server that hangs is asked again.

@@ -159,7 +159,7 @@ func (n *naming) member(e *tapedeck.Event, name, id string) string {
 		return id
 	case name == "messageId" && e.Type == tapedeck.ToolCallResult:
 		return n.answer(id, e.Offset)
-	case name == openKinds[e.Type].member && name == "messageId",
+	case name == "messageId" && openKinds[e.Type].member == "messageId",
 		name == "parentMessageId" && e.Type == tapedeck.ToolCallStart:
 		return n.begin(&n.messages, id, e.Offset)
 	case name == "messageId", name == "parentMessageId":
