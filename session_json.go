@@ -34,14 +34,14 @@ func (s Session) MarshalJSON() ([]byte, error) {
 
 // MarshalJSON encodes the run with its time as a stamp.
 func (r OpenRun) MarshalJSON() ([]byte, error) {
+	type plain OpenRun
 	return asGiven(struct {
 		Invocation string `json:"invocation"`
 		Thread     string `json:"thread"`
 		Offset     int64  `json:"offset"`
 		Started    stamp  `json:"started_at"`
-		Owner      string `json:"owner,omitempty"`
-		Parent     string `json:"parent,omitempty"`
-	}{r.Invocation, r.Thread, r.Offset, stamp(r.Started), r.Owner, r.Parent})
+		plain
+	}{r.Invocation, r.Thread, r.Offset, stamp(r.Started), plain(r)})
 }
 
 // MarshalJSON encodes the question with its time as a stamp.
