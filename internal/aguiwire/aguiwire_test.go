@@ -110,3 +110,26 @@ func TestMessages(t *testing.T) {
 		t.Errorf("known are %v", ids)
 	}
 }
+
+// No two messages have one id, also if the agent uses the ids that others are given.
+func TestNamesAreUnique(t *testing.T) {
+	var s view.Snapshot
+	for _, m := range []struct {
+		id, run string
+		offset  int64
+	}{{"m@3", "a", 1}, {"m", "a", 2}, {"m", "b", 3}, {"m@3", "c", 5}, {"m@3@3", "d", 6}} {
+		s.Messages = append(s.Messages, view.Message{ID: m.id, Role: payload.RoleAssistant, Item: view.Item{Offset: m.offset, Invocation: m.run}})
+	}
+	for want, form := range map[string]aguiwire.Form{
+		"m@3 m m@3@3 m@3@5 m@3@3@6 ": {},
+		"m@3@1 m@2 m m@3 m@3@3 ":     {ForAgent: true},
+	} {
+		got := ""
+		for _, m := range form.Messages(&s) {
+			got += m.ID + " "
+		}
+		if got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}

@@ -125,7 +125,7 @@ func (r *restating) call(k *view.ToolCall) {
 		return
 	}
 	answer := payload.Message{
-		ID: r.names.answer(k.Result), Role: payload.RoleTool, ToolCallID: id, Error: k.Result.Error,
+		ID: r.names.Answer(k.Result), Role: payload.RoleTool, ToolCallID: id, Error: k.Result.Error,
 		Content: jsonobj.AppendJSON(nil, k.Result.Text), Metadata: r.form.metadata(nil, k.Result.Offset, k.Invocation),
 	}
 	if k.Result.Parts != nil && !r.form.Legacy {

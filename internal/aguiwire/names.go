@@ -104,8 +104,8 @@ func (n *Names) LogCall(id string) string {
 	return id
 }
 
-// answer returns the id of the answer to a call.
-func (n *Names) answer(r *view.ToolResult) string {
+// Answer returns the id of the answer to a call.
+func (n *Names) Answer(r *view.ToolResult) string {
 	return cmp.Or(n.answers[r.Offset], r.MessageID)
 }
 
@@ -143,10 +143,10 @@ func (o occurrences) names(answers map[int64]string, newest bool) (names map[key
 	taken := make(map[string]bool, len(list))
 	for _, b := range list {
 		name := b.key.id
-		if taken[name] {
+		for taken[name] { // more than once if the agent uses an id that we make
 			name = Rename(name, b.offset)
 		}
-		taken[b.key.id] = true
+		taken[name] = true
 		if b.answer {
 			ofAnswers[b.offset] = name
 		} else {

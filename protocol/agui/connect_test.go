@@ -152,6 +152,14 @@ func TestIDsOfRuns(t *testing.T) {
 			`TOOL_CALL_START {"toolCallId":"d","toolCallName":"f"}`, `TOOL_CALL_END {"toolCallId":"d"}`, `TOOL_CALL_RESULT {"messageId":"m","toolCallId":"d","content":"two"}`,
 			`TEXT_MESSAGE_START {"messageId":"m"}`, `TEXT_MESSAGE_CONTENT {"messageId":"m","delta":"text"}`, `TEXT_MESSAGE_END {"messageId":"m"}`,
 		},
+		{ // reasoning in a span of the same id, and ids that look like those that the server makes
+			`REASONING_START {"messageId":"r"}`, `REASONING_MESSAGE_START {"messageId":"r","role":"reasoning"}`, `REASONING_MESSAGE_CONTENT {"messageId":"r","delta":"hm"}`,
+			`REASONING_MESSAGE_END {"messageId":"r"}`, `REASONING_END {"messageId":"r"}`,
+			`TEXT_MESSAGE_START {"messageId":"r@10"}`, `TEXT_MESSAGE_END {"messageId":"r@10"}`, `TEXT_MESSAGE_START {"messageId":"r@11"}`, `TEXT_MESSAGE_END {"messageId":"r@11"}`,
+			`TEXT_MESSAGE_START {"messageId":"m"}`, `TEXT_MESSAGE_CONTENT {"messageId":"m","delta":"text"}`, `TEXT_MESSAGE_END {"messageId":"m"}`,
+			`TEXT_MESSAGE_START {"messageId":"m@33"}`, `TEXT_MESSAGE_CONTENT {"messageId":"m@33","delta":"more"}`, `TEXT_MESSAGE_END {"messageId":"m@33"}`,
+			`TEXT_MESSAGE_START {"messageId":"m@52"}`, `TEXT_MESSAGE_END {"messageId":"m@52"}`, `TEXT_MESSAGE_START {"messageId":"m@53"}`, `TEXT_MESSAGE_END {"messageId":"m@53"}`,
+		},
 	} {
 		for at := range lines {
 			if testing.Short() && at%5 != 2 {
@@ -196,7 +204,12 @@ func TestIDsOfRuns(t *testing.T) {
 				}
 				page.same(t, late, "the page that stays")
 				texts := 0
+				ids := map[any]bool{}
 				for _, m := range page.messages {
+					if ids[m["id"]] {
+						t.Errorf("two messages have the id %s:\n%s", m["id"], page)
+					}
+					ids[m["id"]] = true
 					if s, _ := m["content"].(string); m["role"] == payload.RoleAssistant && (s == "Hello\n\u2028\"é again" || s == "text") {
 						texts++
 					}

@@ -20,11 +20,20 @@ type naming struct {
 
 // ids has the ids of messages or of calls.
 type ids struct {
-	used map[string]bool   // by others than the run, and by answers of tools
+	used map[string]bool   // those that the client has, but for the next ones
 	own  map[string]string // those of the run, by their ids in the log
+	made map[string]bool   // the values of own
 }
 
-func newIDs() ids { return ids{used: map[string]bool{}, own: map[string]string{}} }
+func newIDs() ids { return ids{map[string]bool{}, map[string]string{}, map[string]bool{}} }
+
+// free returns the id, or another one if the client has it already.
+func (of *ids) free(id string, offset int64) string {
+	for of.used[id] || of.made[id] { // more than once if the agent uses an id that we make
+		id = aguiwire.Rename(id, offset)
+	}
+	return id
+}
 
 // learn notes the ids in a conversation as those of others, but for those of a run.
 func (n *naming) learn(now *view.Snapshot, invocation string) {
@@ -34,10 +43,10 @@ func (n *naming) learn(now *view.Snapshot, invocation string) {
 		switch {
 		case id == "":
 		case by == invocation:
-			to.own[id] = name
+			to.own[id], to.made[name] = name, true
 			n.renames = n.renames || name != id
 		default:
-			to.used[id] = true
+			to.used[name] = true
 		}
 	}
 	for i := range now.Messages {
@@ -49,7 +58,7 @@ func (n *naming) learn(now *view.Snapshot, invocation string) {
 		note(&n.calls, k.Invocation, k.ID, names.Call(k))
 		note(&n.messages, k.Invocation, cmp.Or(k.MessageID, names.Call(k)), names.Maker(k))
 		if k.Result != nil {
-			n.messages.used[k.Result.MessageID] = true
+			n.messages.used[names.Answer(k.Result)] = true
 		}
 	}
 }
@@ -59,23 +68,17 @@ func (n *naming) begin(of *ids, id string, offset int64) string {
 	if name, ok := of.own[id]; ok {
 		return name
 	}
-	name := id
-	if of.used[id] {
-		name = aguiwire.Rename(id, offset)
-		n.renames = true
-	}
-	of.own[id] = name
+	name := of.free(id, offset)
+	n.renames = n.renames || name != id
+	of.own[id], of.made[name] = name, true
 	return name
 }
 
 // answer returns the id of the answer of a tool. Each is a message of its own.
 func (n *naming) answer(id string, offset int64) string {
-	name := id
-	if _, own := n.messages.own[id]; own || n.messages.used[id] {
-		name = aguiwire.Rename(id, offset)
-		n.renames = true
-	}
-	n.messages.used[id] = true
+	name := n.messages.free(id, offset)
+	n.renames = n.renames || name != id
+	n.messages.used[name] = true
 	return name
 }
 
@@ -100,9 +103,10 @@ func (n *naming) restated(m *payload.Message) {
 }
 
 func (of *ids) restated(id string) {
-	if _, ok := of.own[id]; ok {
-		of.own[id] = id
+	if name, ok := of.own[id]; ok {
+		delete(of.made, name)
 		delete(of.used, id)
+		of.own[id], of.made[id] = id, true
 	}
 }
 
@@ -125,8 +129,10 @@ func (n *naming) outcome(o *payload.Outcome) *payload.Outcome {
 // event returns an event of the run with the ids of its messages and calls.
 func (n *naming) event(e *tapedeck.Event) *tapedeck.Event {
 	switch e.Type {
-	case tapedeck.TextMessageStart, tapedeck.ReasoningStart, tapedeck.ReasoningMessageStart, tapedeck.ToolCallStart, tapedeck.ToolCallResult:
+	case tapedeck.TextMessageStart, tapedeck.ReasoningMessageStart, tapedeck.ToolCallStart, tapedeck.ToolCallResult:
 	case tapedeck.ActivitySnapshot, tapedeck.ActivityDelta: // an activity keeps its id in all runs
+		return e
+	case tapedeck.ReasoningStart, tapedeck.ReasoningEnd: // no message: a client knows it only while it is open
 		return e
 	default:
 		if !n.renames {
