@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/jsonschema-go/jsonschema"
-
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/decimal"
 	"github.com/tapedeck/tapedeck/runner/workflow/expression"
@@ -129,21 +127,12 @@ func (r *reader) prompt(n *Node, p *parts, where at) *expression.Value {
 }
 
 func (r *reader) schema(a *AgentTask, text string, where at) {
-	var s jsonschema.Schema
-	if err := json.Unmarshal([]byte(text), &s); err != nil {
-		r.refuse(where, `write for example {"type": "object", "required": ["severity"]}`, "the schema is not a JSON Schema: %v", err)
-		return
-	}
-	if v, _ := expression.Decode([]byte(text)); longNumber(v) != "" {
-		r.refuse(where, "a number in a schema has at most 15 digits", "the schema has the number %.40s, which is too long", longNumber(v))
-		return
-	}
-	resolved, err := s.Resolve(nil)
+	s, hint, err := readSchema(text)
 	if err != nil {
-		r.refuse(where, "", "the schema cannot be used: %v", err)
+		r.refuse(where, hint, "%v", err)
 		return
 	}
-	a.Schema, a.ResultAs, a.schema = json.RawMessage(text), AsJSON, resolved
+	a.Schema, a.ResultAs, a.schema = json.RawMessage(text), AsJSON, s
 }
 
 // Result makes the result of the text of an agent: the text itself, or the JSON value in
@@ -168,7 +157,7 @@ func (a *AgentTask) Result(text string) (any, error) {
 	if err != nil {
 		return nil, tapedeck.Errorf(tapedeck.Invalid, "the agent's answer cannot be compared with its schema: %s", firstLine(err.Error())).Because(err)
 	}
-	if err := a.schema.Validate(plain); err != nil {
+	if err := a.schema.validate(plain); err != nil {
 		return nil, tapedeck.Errorf(tapedeck.Invalid, "the agent's answer does not fit its schema: %s", firstLine(err.Error())).Because(err)
 	}
 	return v, nil

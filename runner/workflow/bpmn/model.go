@@ -3,8 +3,6 @@ package bpmn
 import (
 	"encoding/json"
 
-	"github.com/google/jsonschema-go/jsonschema"
-
 	"github.com/tapedeck/tapedeck/runner/workflow/expression"
 )
 
@@ -179,7 +177,7 @@ type AgentTask struct {
 	Schema   json.RawMessage // a JSON Schema that the result has to fit; nil if there is none
 	Line     int
 
-	schema *jsonschema.Resolved
+	schema *resultSchema
 }
 
 // ResultVariable is the variable with the result of an agent that the outputs of its

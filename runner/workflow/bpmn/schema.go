@@ -1,0 +1,278 @@
+package bpmn
+
+import (
+	"encoding/json"
+	"maps"
+	"math"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/jsonobj"
+	"github.com/tapedeck/tapedeck/runner/workflow/expression"
+)
+
+// A resultSchema is a schema that the answer of an agent has to fit. The library that
+// compares follows every reference, in a recursion without an end if a part refers to itself,
+// and as often as the schema says: forty parts that each refer to the next one twice are
+// followed 2^40 times. So such parts are refused, and the steps of a comparison are counted
+// before it begins.
+type resultSchema struct {
+	root     *jsonschema.Schema
+	resolved *jsonschema.Resolved
+	parts    map[string]*jsonschema.Schema // by their JSON Pointers, such as #/$defs/a
+}
+
+// These bound a comparison. A step compares one part of a schema with one part of a value, or
+// with some bytes of it; a million of them take about two seconds.
+const (
+	maxSchemaSteps = 1_000_000
+	maxSchemaDepth = 2_000 // of parts that refer to each other, and of the values in a value
+	maxSchemaNest  = 200   // of the parts in a part: the library reads each as often as it is deep
+)
+
+// readSchema reads a schema. The error says why it cannot be used, and hint what to write.
+func readSchema(text string) (s *resultSchema, hint string, err error) {
+	if json.Valid([]byte(text)) && jsonobj.Nesting([]byte(text)) > maxSchemaNest {
+		return nil, "", tapedeck.Errorf(tapedeck.Invalid, "the schema is nested more than %d deep", maxSchemaNest)
+	}
+	s = &resultSchema{root: new(jsonschema.Schema), parts: map[string]*jsonschema.Schema{}}
+	if err := json.Unmarshal([]byte(text), s.root); err != nil {
+		return nil, `write for example {"type": "object", "required": ["severity"]}`, tapedeck.Errorf(tapedeck.Invalid, "the schema is not a JSON Schema: %v", err)
+	}
+	if v, _ := expression.Decode([]byte(text)); longNumber(v) != "" {
+		return nil, "a number in a schema has at most 15 digits", tapedeck.Errorf(tapedeck.Invalid, "the schema has the number %.40s, which is too long", longNumber(v))
+	}
+	if s.resolved, err = s.root.Resolve(nil); err != nil {
+		return nil, "", tapedeck.Errorf(tapedeck.Invalid, "the schema cannot be used: %v", err)
+	}
+	s.note("#", s.root)
+	for _, name := range slices.Sorted(maps.Keys(s.parts)) {
+		p := s.parts[name]
+		switch {
+		case p.DynamicRef != "" || p.DynamicAnchor != "" || p.Anchor != "" || p.ID != "" && p != s.root || p.Ref != "" && s.ref(p) == nil:
+			return nil, "refer to parts of the schema, such as #/$defs/name", tapedeck.Errorf(tapedeck.Invalid, "the schema has an anchor, an $id within, or a $ref to something else than its own parts at %.100s", name)
+		case p.MultipleOf != nil && *p.MultipleOf <= 0:
+			return nil, "", tapedeck.Errorf(tapedeck.Invalid, "the schema cannot be used: multipleOf must be above 0 at %.100s", name)
+		}
+	}
+	if loop := s.loop(); loop != "" {
+		return nil, "refer to it from a property or an item", tapedeck.Errorf(tapedeck.Invalid, "the schema at %.100s refers to itself for the same value", loop)
+	}
+	return s, "", nil
+}
+
+// note notes a part of the schema and those in it.
+func (s *resultSchema) note(at string, p *jsonschema.Schema) {
+	if p == nil {
+		return
+	}
+	s.parts[at] = p
+	one := func(name string, c *jsonschema.Schema) { s.note(at+"/"+name, c) }
+	list := func(name string, l []*jsonschema.Schema) {
+		for i, c := range l {
+			one(name+"/"+strconv.Itoa(i), c)
+		}
+	}
+	named := func(name string, m map[string]*jsonschema.Schema) {
+		for k, c := range m {
+			one(name+"/"+strings.NewReplacer("~", "~0", "/", "~1").Replace(k), c)
+		}
+	}
+	named("$defs", p.Defs)
+	named("definitions", p.Definitions)
+	named("properties", p.Properties)
+	named("patternProperties", p.PatternProperties)
+	named("dependentSchemas", p.DependentSchemas)
+	named("dependencies", p.DependencySchemas)
+	list("allOf", p.AllOf)
+	list("anyOf", p.AnyOf)
+	list("oneOf", p.OneOf)
+	list("prefixItems", p.PrefixItems)
+	list("items", p.ItemsArray)
+	for name, c := range map[string]*jsonschema.Schema{
+		"not": p.Not, "if": p.If, "then": p.Then, "else": p.Else, "items": p.Items, "additionalItems": p.AdditionalItems, "contains": p.Contains,
+		"unevaluatedItems": p.UnevaluatedItems, "additionalProperties": p.AdditionalProperties, "propertyNames": p.PropertyNames,
+		"unevaluatedProperties": p.UnevaluatedProperties, "contentSchema": p.ContentSchema,
+	} {
+		one(name, c)
+	}
+}
+
+// ref returns the part that a part refers to, nil if it is none of the schema.
+func (s *resultSchema) ref(p *jsonschema.Schema) *jsonschema.Schema {
+	pointer, err := url.PathUnescape(p.Ref)
+	if err != nil {
+		return nil
+	}
+	return s.parts[pointer]
+}
+
+// same returns the parts that are compared with the same value as p.
+func (s *resultSchema) same(p *jsonschema.Schema) (list []*jsonschema.Schema) {
+	if p.Ref != "" {
+		list = append(list, s.ref(p))
+	}
+	list = append(append(append(list, p.AllOf...), p.AnyOf...), p.OneOf...)
+	for _, c := range []*jsonschema.Schema{p.Not, p.If, p.Then, p.Else} {
+		if c != nil {
+			list = append(list, c)
+		}
+	}
+	for _, m := range []map[string]*jsonschema.Schema{p.DependentSchemas, p.DependencySchemas} {
+		for _, c := range m {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// loop returns the place of a part that is compared with the same value again and again, "" if
+// there is none.
+func (s *resultSchema) loop() string {
+	const open, done = 1, 2
+	state := map[*jsonschema.Schema]int{}
+	var visit func(p *jsonschema.Schema, depth int) bool
+	visit = func(p *jsonschema.Schema, depth int) bool {
+		if state[p] == open || depth > maxSchemaDepth {
+			return true
+		}
+		if state[p] == done {
+			return false
+		}
+		state[p] = open
+		if slices.ContainsFunc(s.same(p), func(c *jsonschema.Schema) bool { return visit(c, depth+1) }) {
+			return true
+		}
+		state[p] = done
+		return false
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.parts)) {
+		if visit(s.parts[name], 0) {
+			return name
+		}
+	}
+	return ""
+}
+
+// validate compares a value, with the numbers that the library knows, with the schema.
+func (s *resultSchema) validate(v any) error {
+	c := comparison{schema: s, steps: map[comparing]int{}}
+	if n := c.cost(s.root, c.part(v), 0); n > maxSchemaSteps || c.stopped {
+		return tapedeck.Errorf(tapedeck.Invalid, "it takes too many steps to compare with its schema").WithHint("make the schema or the answer smaller")
+	}
+	return s.resolved.Validate(v)
+}
+
+// A comparison counts the steps that a comparison can take.
+type comparison struct {
+	schema  *resultSchema
+	steps   map[comparing]int
+	stopped bool // there are too many pairs, or they are too deep
+}
+
+type comparing struct {
+	schema *jsonschema.Schema
+	value  *part
+}
+
+// A part is a value, or the name of a property, in the value that is compared.
+type part struct {
+	size     int // of it and what is in it, in bytes about
+	elements []*part
+	names    []*part
+	members  map[string]*part
+}
+
+func (c *comparison) part(v any) *part {
+	p := &part{size: 8}
+	switch v := v.(type) {
+	case string:
+		p.size += len(v)
+	case []any:
+		for _, e := range v {
+			p.elements = append(p.elements, c.part(e))
+			p.size += p.elements[len(p.elements)-1].size
+		}
+	case map[string]any:
+		p.members = make(map[string]*part, len(v))
+		for name, e := range v {
+			p.members[name] = c.part(e)
+			p.names = append(p.names, &part{size: 8 + len(name)})
+			p.size += p.members[name].size + len(name)
+		}
+	}
+	return p
+}
+
+// bytesOfStep is how many bytes of a value one step compares.
+const bytesOfStep = 64
+
+// cost returns an upper bound of the steps.
+func (c *comparison) cost(s *jsonschema.Schema, v *part, depth int) (n int) {
+	key := comparing{s, v}
+	if n, ok := c.steps[key]; ok {
+		return n
+	}
+	if c.stopped = c.stopped || len(c.steps) > maxSchemaSteps || depth > maxSchemaDepth; c.stopped {
+		return 0
+	}
+	add := func(more int) { n = min(n+more, math.MaxInt32) } // no sum overflows
+	whole := 1 + v.size/bytesOfStep                          // to look at all of the value
+	add(1 + len(s.Properties) + len(s.Required))
+	if s.Enum != nil {
+		add(min(len(s.Enum), math.MaxInt32) * whole)
+	}
+	if s.Const != nil || s.Pattern != "" || s.MinLength != nil || s.MaxLength != nil || s.UniqueItems {
+		add(whole)
+	}
+	for _, names := range s.DependentRequired {
+		add(len(names))
+	}
+	for _, names := range s.DependencyStrings {
+		add(len(names))
+	}
+	for _, p := range c.schema.same(s) {
+		add(c.cost(p, v, depth+1))
+	}
+	each := func(p *jsonschema.Schema, list []*part) {
+		if p == nil {
+			return
+		}
+		for _, e := range list {
+			add(c.cost(p, e, depth+1))
+		}
+	}
+	for _, list := range [][]*jsonschema.Schema{s.PrefixItems, s.ItemsArray} {
+		for i, p := range list[:min(len(list), len(v.elements))] {
+			add(c.cost(p, v.elements[i], depth+1))
+		}
+	}
+	for _, p := range []*jsonschema.Schema{s.Items, s.AdditionalItems, s.Contains, s.UnevaluatedItems} {
+		each(p, v.elements)
+	}
+	for name, p := range s.Properties {
+		if e := v.members[name]; e != nil {
+			add(c.cost(p, e, depth+1))
+		}
+	}
+	each(s.PropertyNames, v.names)
+	if s.PatternProperties != nil || s.AdditionalProperties != nil || s.UnevaluatedProperties != nil {
+		for _, e := range v.members {
+			for _, p := range s.PatternProperties {
+				add(1 + c.cost(p, e, depth+1))
+			}
+			for _, p := range []*jsonschema.Schema{s.AdditionalProperties, s.UnevaluatedProperties} {
+				if p != nil {
+					add(c.cost(p, e, depth+1))
+				}
+			}
+		}
+	}
+	c.steps[key] = n
+	return n
+}
