@@ -73,6 +73,15 @@ func (l *leases) keep(key leaseKey, leaseMS int64, heard time.Time) {
 	}
 }
 
+// learn notes the leases of runs that are open when the engine starts.
+func (l *leases) learn(s *tapedeck.Session, now time.Time) {
+	for _, r := range s.Runs {
+		if r.Owner == "" && r.LeaseMS > 0 {
+			l.keep(leaseKey{s.Gen, r.Invocation}, r.LeaseMS, now)
+		}
+	}
+}
+
 // isDue reports whether a run with a lease of its own was silent for longer than that. The run
 // may have ended in the meantime: only the store knows.
 func (l *leases) isDue(now time.Time) bool {
@@ -119,7 +128,7 @@ const sweepEvery = time.Second
 func (e *Engine) sweep() {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
-	for all := (time.Time{}); ; { // when all runs are looked at next; at first to learn the leases of those that are open
+	for all := e.options.Now().Add(e.options.Lease / 4); ; { // when all runs are looked at next
 		select {
 		case <-e.life.Done():
 			return

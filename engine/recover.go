@@ -197,6 +197,7 @@ func (r *recovery) left(s *tapedeck.Session) bool {
 
 // session recovers the runs of a session, unless that happens later.
 func (r *recovery) session(ctx context.Context, s *tapedeck.Session) error {
+	r.engine.leases.learn(s, r.engine.options.Now())
 	if r.suspects[s.ID] {
 		return nil
 	}

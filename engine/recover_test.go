@@ -233,8 +233,8 @@ func TestLeaseLastMoment(t *testing.T) {
 	inBubble(t, silent, func(w *world) {
 		w.create("s")
 		w.must(w.append("s", `RUN_STARTED {"runId":"r"}`))
-		w.store.lag.Store(int64(time.Minute)) // the sweep at 10:01 writes at 11:01
-		time.Sleep(10*time.Minute + 15*time.Second)
+		w.store.lag.Store(int64(time.Minute)) // the sweep at 12:30 writes at 13:30
+		time.Sleep(12*time.Minute + 45*time.Second)
 		w.store.lag.Store(0)
 		w.must(w.append("s", `STATE_DELTA {"delta":[]}`))
 		time.Sleep(3 * time.Minute)
