@@ -8,14 +8,14 @@ import (
 	"github.com/tapedeck/tapedeck/api"
 )
 
-// Lease is how long the program of a run may be silent, if it says so in its RUN_STARTED with
-// [tapedeck.Meta].LeaseMS, as the clients in other languages do.
+// Lease is the lease that the clients in other languages ask for. A program in Go asks for it
+// with [tapedeck.Meta].LeaseMS in its RUN_STARTED, see [Client.KeepAlive].
 const Lease = 15 * time.Second
 
-// KeepAlive renews the lease of a run that this program writes, whatever else it sends, until
-// ctx ends; then it returns nil. Before that it returns when the run is not open any more, with
-// a [tapedeck.Conflict], or when the server refuses for another reason. It waits for a server
-// that is away. Call it in a goroutine of its own after RUN_STARTED was appended:
+// KeepAlive renews the lease of a run that this program writes. It returns nil when ctx ends,
+// a [tapedeck.Conflict] when the run is not open any more, and every other refusal of the
+// server. It waits for a server that is away. Call it in a goroutine of its own, after
+// RUN_STARTED was appended:
 //
 //	begin := payload.RunStarted{ThreadID: "main", RunID: run}
 //	begin.Metadata = tapedeck.Meta{LeaseMS: client.Lease.Milliseconds()}.In(nil)

@@ -139,8 +139,8 @@ func TestActorAndOwner(t *testing.T) {
 	}
 }
 
-// TestAgentToken: the token of an agent appends what the agent does to its own open run, and
-// nothing else.
+// TestAgentToken: the token of an agent appends what the agent does to its own open run, renews
+// the lease of that run, and does nothing else.
 func TestAgentToken(t *testing.T) {
 	g := openGuarded(t, deck.Options{})
 	session := g.session("open")
@@ -162,6 +162,11 @@ func TestAgentToken(t *testing.T) {
 		_, err := appendWith(t, c, session, e, nil)
 		if tapedeck.KindOf(err) != tapedeck.Forbidden {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for run, want := range map[string]tapedeck.Kind{"inv": "", "main": tapedeck.Forbidden, "never": tapedeck.Forbidden} {
+		if _, err := c.Renew(t.Context(), api.Renewal{Session: session, Invocation: run}); err == nil && want != "" || err != nil && tapedeck.KindOf(err) != want {
+			t.Errorf("it renews run %s: %v, want %q", run, err, want)
 		}
 	}
 	owner := tapedeck.Event{Type: "CUSTOM", Thread: "work", Invocation: "inv", Data: []byte(`{"name":"n","value":1}`)}

@@ -40,8 +40,8 @@ const (
 	halvesThought, halvesText, halvesArgs = "hm 🚀 so", "go 🚀 on", `{"q":"at 🚀 too"}`
 )
 
-// A halvesReader is a stream that is open while the agent works. Its client appends what
-// it gets in members of some names, as JavaScript appends strings.
+// A halvesReader is a stream that is open while the agent works. Its client joins the
+// values of some members, as JavaScript joins strings.
 type halvesReader struct {
 	request string
 	names   []string
@@ -113,7 +113,7 @@ func TestHalvesInStreams(t *testing.T) {
 	})
 }
 
-// stringsOf appends the strings that members of some names have, wherever they are.
+// stringsOf joins the values of the members with these names, at any depth.
 func stringsOf(raw []byte, names []string) (p payload.Piece) {
 	raw = jsonobj.SkipSpace(raw)
 	if len(raw) > 0 && raw[0] == '[' {

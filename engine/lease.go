@@ -53,7 +53,7 @@ func (l *leases) note(s *tapedeck.Session, events []tapedeck.Event, now time.Tim
 	}
 }
 
-// of returns how long a run may be silent; 0 for a run without a lease of its own.
+// of returns how long a run may be silent. leaseMS is what the run asks for; 0 for nothing.
 func (l *leases) of(leaseMS int64) time.Duration {
 	if leaseMS <= 0 || leaseMS > l.longest.Milliseconds() {
 		return l.longest
@@ -61,7 +61,7 @@ func (l *leases) of(leaseMS int64) time.Duration {
 	return time.Duration(leaseMS) * time.Millisecond
 }
 
-// keep notes that a run was heard of, and its own lease; 0 for none.
+// keep notes when a run was heard of, and the lease that it asks for; 0 for none.
 func (l *leases) keep(key leaseKey, leaseMS int64, heard time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -82,7 +82,7 @@ func (l *leases) learn(s *tapedeck.Session, now time.Time) {
 	}
 }
 
-// isDue reports whether a run with a lease of its own was silent for longer than that. The run
+// isDue reports whether a run was silent for longer than the lease that it asks for. The run
 // may have ended in the meantime: only the store knows.
 func (l *leases) isDue(now time.Time) bool {
 	l.mu.Lock()
@@ -146,7 +146,7 @@ func (e *Engine) sweep() {
 }
 
 func (e *Engine) expireLeases(ctx context.Context, begun time.Time) error {
-	end := errorEnd(tapedeck.CodeLeaseExpired, "the program that writes the run was silent for longer than its lease", tapedeck.StatusInterrupted)
+	end := errorEnd(tapedeck.CodeLeaseExpired, "the program of the agent was silent for longer than the lease of its run; it may have died", tapedeck.StatusInterrupted)
 	_, err := e.endRuns(ctx, end, func(s *tapedeck.Session, r tapedeck.OpenRun) bool {
 		if r.Owner != "" {
 			return false

@@ -119,7 +119,7 @@ const maxDays = 36500
 
 func (l *lifetime) Type() string { return "duration" }
 
-// String returns nothing for the default, whose meaning the help of each flag says.
+// String returns "" for the default: the help of each flag says what that means.
 func (l *lifetime) String() string {
 	if *l == 0 {
 		return ""

@@ -132,8 +132,8 @@ func (r *Redactor) redactStream(s *stream, goesOn bool) {
 	s.dropBefore(cut)
 }
 
-// spansOfPieces returns the spans of the whole text of pieces, as they are in the pieces: a
-// match can have a character whose halves are in two of them.
+// spansOfPieces searches the whole text, and returns the spans in the pieces. Their offsets
+// differ where two halves of a character have met.
 func (r *Redactor) spansOfPieces(pieces string) []span {
 	whole, met := jsonobj.WholeAt(pieces)
 	spans := r.spans(whole)

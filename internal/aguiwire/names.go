@@ -16,14 +16,14 @@ import (
 // [Rename] makes.
 type Names struct {
 	messages, calls map[key]string   // the ids in AG-UI
-	answers         map[int64]string // those of answers of tools, by their offsets
+	answers         map[int64]string // the ids of answers of tools, by the offset of the answer
 }
 
 // A key names a message or a call in a thread.
 type key struct{ invocation, id string }
 
-// Rename returns the id of a message, call or answer of a tool whose own id is in use. It
-// begins at offset.
+// Rename returns another id for a message, a call or an answer that begins at an offset,
+// because its own id is in use.
 func Rename(id string, offset int64) string { return id + "@" + strconv.FormatInt(offset, 10) }
 
 // NamesOf returns the names in a conversation. Of messages with one id the oldest keeps it,

@@ -26,8 +26,8 @@ func (p Piece) Whole() string { return Whole(string(p)) }
 // Whole is [Piece.Whole] for pieces that were joined to a string.
 func Whole(s string) string { return resolve(s, true, nil) }
 
-// WholeAt returns [Whole], and where in it the characters are whose halves have met. Each
-// is two bytes shorter than its halves.
+// WholeAt is [Whole]. It also returns the offsets, in the whole text, of the characters that
+// came in two halves. Each is two bytes shorter than its halves.
 func WholeAt(s string) (whole string, met []int) {
 	whole = resolve(s, true, &met)
 	return whole, met

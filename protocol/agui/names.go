@@ -20,8 +20,8 @@ type naming struct {
 
 // ids has the ids of messages or of calls.
 type ids struct {
-	used map[string]bool   // those that the client has, but for the next ones
-	own  map[string]string // those of the run, by their ids in the log
+	used map[string]bool   // the ids that the client has, except those in made
+	own  map[string]string // the ids of what the run has begun, by the ids in the log
 	made map[string]bool   // the values of own
 }
 
@@ -82,7 +82,8 @@ func (n *naming) answer(id string, offset int64) string {
 	return name
 }
 
-// name returns the id of what has begun. What another run has begun has its own id.
+// name returns the id of what the run has begun. Another id is returned as it is: it belongs
+// to another run.
 func (of *ids) name(id string) string {
 	if name, ok := of.own[id]; ok {
 		return name

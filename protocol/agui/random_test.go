@@ -41,8 +41,8 @@ func TestConnectToRandomLogs(t *testing.T) {
 	}
 }
 
-// withIDsOfRuns returns a log whose agent begins in each run with the same ids of messages
-// and calls.
+// withIDsOfRuns returns the log of an agent that counts its messages and calls from 0 in
+// each run.
 func withIDsOfRuns(log []tapedeck.Event) (out []tapedeck.Event) {
 	names, counts := map[string]string{}, map[string]int{}
 	for _, e := range log {

@@ -212,6 +212,9 @@ func (c *comparison) part(v any) *part {
 // bytesOfStep is how many bytes of a value one step compares.
 const bytesOfStep = 64
 
+// plus returns a sum of steps that does not overflow.
+func plus(a, b int) int { return min(a+min(b, math.MaxInt32), math.MaxInt32) }
+
 // cost returns an upper bound of the steps.
 func (c *comparison) cost(s *jsonschema.Schema, v *part, depth int) (n int) {
 	key := comparing{s, v}
@@ -221,58 +224,56 @@ func (c *comparison) cost(s *jsonschema.Schema, v *part, depth int) (n int) {
 	if c.stopped = c.stopped || len(c.steps) > maxSchemaSteps || depth > maxSchemaDepth; c.stopped {
 		return 0
 	}
-	add := func(more int) { n = min(n+more, math.MaxInt32) } // no sum overflows
-	whole := 1 + v.size/bytesOfStep                          // to look at all of the value
-	add(1 + len(s.Properties) + len(s.Required))
-	if s.Enum != nil {
-		add(min(len(s.Enum), math.MaxInt32) * whole)
-	}
-	if s.Const != nil || s.Pattern != "" || s.MinLength != nil || s.MaxLength != nil || s.UniqueItems {
-		add(whole)
-	}
-	for _, names := range s.DependentRequired {
-		add(len(names))
-	}
-	for _, names := range s.DependencyStrings {
-		add(len(names))
-	}
+	n = own(s, v)
 	for _, p := range c.schema.same(s) {
-		add(c.cost(p, v, depth+1))
-	}
-	each := func(p *jsonschema.Schema, list []*part) {
-		if p == nil {
-			return
-		}
-		for _, e := range list {
-			add(c.cost(p, e, depth+1))
-		}
+		n = plus(n, c.cost(p, v, depth+1))
 	}
 	for _, list := range [][]*jsonschema.Schema{s.PrefixItems, s.ItemsArray} {
 		for i, p := range list[:min(len(list), len(v.elements))] {
-			add(c.cost(p, v.elements[i], depth+1))
+			n = plus(n, c.cost(p, v.elements[i], depth+1))
 		}
-	}
-	for _, p := range []*jsonschema.Schema{s.Items, s.AdditionalItems, s.Contains, s.UnevaluatedItems} {
-		each(p, v.elements)
 	}
 	for name, p := range s.Properties {
 		if e := v.members[name]; e != nil {
-			add(c.cost(p, e, depth+1))
+			n = plus(n, c.cost(p, e, depth+1))
 		}
 	}
-	each(s.PropertyNames, v.names)
-	if s.PatternProperties != nil || s.AdditionalProperties != nil || s.UnevaluatedProperties != nil {
-		for _, e := range v.members {
-			for _, p := range s.PatternProperties {
-				add(1 + c.cost(p, e, depth+1))
-			}
-			for _, p := range []*jsonschema.Schema{s.AdditionalProperties, s.UnevaluatedProperties} {
+	members := slices.Collect(maps.Values(v.members))
+	for _, of := range []struct {
+		schemas []*jsonschema.Schema
+		values  []*part
+	}{
+		{[]*jsonschema.Schema{s.Items, s.AdditionalItems, s.Contains, s.UnevaluatedItems}, v.elements},
+		{[]*jsonschema.Schema{s.AdditionalProperties, s.UnevaluatedProperties}, members},
+		{slices.Collect(maps.Values(s.PatternProperties)), members},
+		{[]*jsonschema.Schema{s.PropertyNames}, v.names},
+	} {
+		for _, p := range of.schemas {
+			for _, e := range of.values {
 				if p != nil {
-					add(c.cost(p, e, depth+1))
+					n = plus(n, 1+c.cost(p, e, depth+1))
 				}
 			}
 		}
 	}
 	c.steps[key] = n
+	return n
+}
+
+// own returns the steps of a part of the schema without those of the parts in it.
+func own(s *jsonschema.Schema, v *part) (n int) {
+	whole := 1 + v.size/bytesOfStep // to look at all of the value
+	n = 1 + len(s.Properties) + len(s.Required)
+	if s.Enum != nil {
+		n = plus(n, min(len(s.Enum), math.MaxInt32)*whole)
+	}
+	if s.Const != nil || s.Pattern != "" || s.MinLength != nil || s.MaxLength != nil || s.UniqueItems {
+		n = plus(n, whole)
+	}
+	for _, m := range []map[string][]string{s.DependentRequired, s.DependencyStrings} {
+		for _, names := range m {
+			n = plus(n, len(names))
+		}
+	}
 	return n
 }

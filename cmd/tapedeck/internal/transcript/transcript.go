@@ -21,8 +21,8 @@ type Transcript struct {
 	streaming   string                    // the id of the message that is being streamed, "" at the beginning of a line
 	started     map[string]time.Time      // tool calls without a result
 	names       map[string]string         // of tool calls without a result
-	args        map[string]payload.Piece  // of tool calls whose arguments are being streamed
-	halves      map[string]payload.Halves // by thread and message: a character whose second half has not arrived
+	args        map[string]payload.Piece  // of tool calls, while they are streamed
+	halves      map[string]payload.Halves // by thread and message: half of a character that waits for the other half
 	open        map[string]tapedeck.Event // runs
 	thread      string                    // thread of the text that was printed last, "" at the beginning
 	eventThread string                    // thread of the current event

@@ -127,8 +127,8 @@ func TestTranscriptOfTodosJumpsAndErasures(t *testing.T) {
 	}
 }
 
-// TestTranscriptOfHalves has characters that come in two deltas, also of messages that are
-// written at the same time, and one whose second half never comes.
+// TestTranscriptOfHalves has characters that come in two deltas, also of two messages at the
+// same time. One character never gets its second half.
 func TestTranscriptOfHalves(t *testing.T) {
 	var out bytes.Buffer
 	tr := New(terminal.Pen{W: &out, Width: 80})
