@@ -39,7 +39,7 @@ func programs(t *testing.T, page string) (built []string) {
 		if err := os.WriteFile(file, p[1], 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if out, err := exec.Command("go", "build", "-o", program, file).CombinedOutput(); err != nil {
+		if out, err := exec.Command("go", "build", "-ldflags=-w", "-o", program, file).CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
 		built = append(built, program)
