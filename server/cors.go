@@ -44,12 +44,14 @@ func (o *Options) share(w http.ResponseWriter, r *http.Request) (answered bool) 
 	switch {
 	case slices.Contains(o.AllowOrigins, "*"):
 		h["Access-Control-Allow-Origin"] = valAnyOrigin // without credentials: browsers refuse both together
+		h["Timing-Allow-Origin"] = valAnyOrigin
 	default:
 		h["Vary"] = valVaryOrigin // also without an Origin: a cache must not give such an answer to a page
 		if origin == "" || !slices.Contains(o.AllowOrigins, origin) {
 			return false // the server's own page needs no header of CORS
 		}
 		h["Access-Control-Allow-Origin"] = r.Header["Origin"][:1:1]
+		h["Timing-Allow-Origin"] = r.Header["Origin"][:1:1] // tells the page whether it has HTTP/2
 		if origin != opaque { // a frame of any page can have that origin
 			h["Access-Control-Allow-Credentials"] = valTrue
 		}

@@ -61,6 +61,9 @@ func TestAllowedPagesReadEveryAnswer(t *testing.T) {
 			if got := h.Values("Access-Control-Allow-Origin"); len(got) != 1 || got[0] != app {
 				t.Errorf("%s %s: allows %q", method, path, got)
 			}
+			if got := h.Values("Timing-Allow-Origin"); len(got) != 1 || got[0] != app {
+				t.Errorf("%s %s: allows %q to see the protocol", method, path, got)
+			}
 			if h.Get("Access-Control-Allow-Credentials") != "true" || !strings.Contains(strings.Join(h.Values("Vary"), ", "), "Origin") {
 				t.Errorf("%s %s: %v", method, path, h)
 			}

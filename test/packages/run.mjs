@@ -20,7 +20,7 @@ const names = readdirSync(join(root, "packages")).filter((n) => n !== "node_modu
 // Of what a page loads, in KB after gzip.
 const sizes = [
   ["@tapedeck/client", 12, 'export * from "@tapedeck/client";'],
-  ["@tapedeck/ai-sdk", 13, 'export * from "@tapedeck/ai-sdk"; export * from "@tapedeck/ai-sdk/react";', ["react"]],
+  ["@tapedeck/ai-sdk", 14, 'export * from "@tapedeck/ai-sdk"; export * from "@tapedeck/ai-sdk/react";', ["react"]],
   ["with the recorder", 16, 'export * from "@tapedeck/client"; export * from "@tapedeck/client/record";'],
   ["with the player", 30, 'export * from "@tapedeck/client"; export * from "@tapedeck/client/player";'],
 ];

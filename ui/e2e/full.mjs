@@ -16,6 +16,7 @@ export const onlyInFull = new Set([
   "axe finds no fault in the dialogs of a session, in both themes and on a phone",
   "axe finds no fault in the graph, light or dark",
   "axe finds no fault in the time view, light or dark",
+  "eight tabs of one browser show what happens, and can send requests",
   "events: the event at the playhead is marked and stays in view while it plays",
   "inbox: an empty inbox says so; on a phone nothing is cut and the targets are large; axe finds no fault",
   "list: five thousand sessions are painted with one request for the list",

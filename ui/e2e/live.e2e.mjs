@@ -34,6 +34,25 @@ export const checks = {
       await v.end();
     }),
 
+  "eight tabs of one browser show what happens, and can send requests": () =>
+    lab(async (server) => {
+      const v = await visitor(server);
+      const pages = [v.page];
+      while (pages.length < 8) pages.push(await v.context.newPage());
+      for (const page of pages) await page.goto(`${server.url}/s/s`);
+      for (const page of pages) await shows(page, "first answer");
+      await server.append("s", turn("i2", "second question", "second answer"));
+      for (const page of pages) {
+        await shows(page, "second answer");
+        assert.equal(await page.evaluate(() => fetch("/healthz").then((r) => r.status)), 200);
+        assert.match(await chip(page).innerText(), /caught up/i);
+      }
+      await pages[0].close(); // a further one has its place now
+      await server.append("s", turn("i3", "third question", "third answer"));
+      for (const page of pages.slice(1)) await shows(page, "third answer");
+      await v.end();
+    }),
+
   "after a kill and restart of the server the page continues without lost or duplicate messages": () =>
     lab(async (server) => {
       const v = await visitor(server);

@@ -182,9 +182,36 @@ async function refusals() {
   });
 }
 
+/** Seven tabs of one browser, over HTTP/1.1: more than it has connections. */
+async function tabs() {
+  await withServer(binary, [], async (server) => {
+    process.env.TAPEDECK_URL = server.url;
+    const app = await serve(0);
+    try {
+      const first = await visitor();
+      const pages = [first];
+      while (pages.length < 7) pages.push(await first.context().newPage());
+      for (const [n, page] of pages.entries()) await page.goto(`${app.url}/#chat-${n < 5 ? "shared" : n}`);
+      const [shared, others] = [pages.slice(0, 5), pages.slice(5)];
+      await send(shared[0], "Hello");
+      await agree(shared, ["user: Hello", `assistant: ${whole}`]);
+      await Promise.all([shared[4], ...others].map((page) => send(page, "At once")));
+      for (const page of [shared[0], ...others]) await page.getByText("word5 ").last().waitFor(patient);
+      await shared[3].getByText("Stop").click();
+      await agree(others, ["user: At once", `assistant: ${whole}`]);
+      const settled = await shown(shared[4]);
+      assert.equal(settled.length, 4);
+      await agree(shared, settled);
+      console.log("ok    seven tabs of one browser over HTTP/1.1: each is written to, stopped and kept up to date");
+    } finally {
+      await app.close();
+    }
+  });
+}
+
 const only = process.argv[process.argv.indexOf("--only") + 1];
 try {
-  for (const part of [routes, approvals, refusals])
+  for (const part of [routes, approvals, refusals, tabs])
     if (!process.argv.includes("--only") || part.name === only) await part();
   assert.deepEqual(faults, []);
   console.log("all passed");

@@ -1,6 +1,5 @@
-import { TapedeckError } from "@tapedeck/client";
+import { type Environment, type Place, surroundings, TapedeckError, visited, visitPause } from "@tapedeck/client";
 import { type Chunk, ChunkParser, done, lost } from "./chunks.ts";
-import { type Environment, surroundings } from "./environment.ts";
 import { Seen } from "./seen.ts";
 
 /** Opens the stream of which something was seen again. If that has no message yet, of the open run. */
@@ -14,6 +13,8 @@ export interface Reconnecting {
 }
 
 export interface StreamOptions {
+  /** The address of the server. */
+  api: string;
   signal: AbortSignal;
   reopen: Reopen;
   /** A connection that is silent for this long is replaced, in milliseconds; 0 for never. */
@@ -24,6 +25,8 @@ export interface StreamOptions {
 }
 
 const [firstWaitMs, longestWaitMs] = [500, 15_000];
+/** A stream without a place is read for this long. */
+const visitMs = 1000;
 
 /**
  * The chunks of one message, each once and in order, through lost connections, restarts of the
@@ -34,10 +37,11 @@ export async function* messageStream(first: Response, o: StreamOptions): AsyncGe
   const seen = new Seen();
   let response = first;
   let attempt = 0; // since the last chunk that was new: a stream may break at the same place each time
-  for (let away = false; ; away = true) {
+  let away = false; // the user has been told so
+  for (;;) {
     let failed: unknown;
     try {
-      for await (const chunks of read(response, o.signal, o.stallMs, env)) {
+      for await (const chunks of read(response, o, env)) {
         if (away) o.onReconnect?.(undefined);
         away = false;
         for (const chunk of chunks) {
@@ -55,11 +59,15 @@ export async function* messageStream(first: Response, o: StreamOptions): AsyncGe
     for (;;) {
       o.signal.throwIfAborted();
       if (seen.ended) return seen; // only the mark of the end was missing
-      const error = failed instanceof TapedeckError ? failed : lost("the connection was lost", failed);
-      if (!passes(error)) throw error;
-      const wait = Math.min(firstWaitMs * 2 ** Math.min(attempt++, 10), longestWaitMs) * (0.5 + env.random() / 2);
-      const inMs = Math.max(wait, error.retryAfterMs ?? 0);
-      o.onReconnect?.({ attempt, inMs, error });
+      let inMs = visitPause();
+      if (failed !== visited) {
+        const error = failed instanceof TapedeckError ? failed : lost("the connection was lost", failed);
+        if (!passes(error)) throw error;
+        const wait = Math.min(firstWaitMs * 2 ** Math.min(attempt++, 10), longestWaitMs) * (0.5 + env.random() / 2);
+        inMs = Math.max(wait, error.retryAfterMs ?? 0);
+        o.onReconnect?.({ attempt, inMs, error });
+        away = true;
+      }
       await pause(inMs, o.signal, env);
       try {
         response = checked(await reopened(o, seen, env));
@@ -87,19 +95,31 @@ async function reopened(o: StreamOptions, seen: Seen, env: Environment): Promise
   }
 }
 
-/** The portions in which the chunks of an answer arrive. */
-async function* read(response: Response, signal: AbortSignal, stallMs: number, env: Environment) {
+/** The portions in which the chunks of an answer arrive. It fails with `visited` where a stream without a place ends. */
+async function* read(response: Response, { api, signal, stallMs }: StreamOptions, env: Environment) {
   const reader = response.body!.getReader();
   const parser = new ChunkParser();
+  const cut = new AbortController();
+  const leave = () => cut.abort(visited);
+  const stop = () => cut.abort(signal.reason);
+  signal.addEventListener("abort", stop);
+  let place: Place | undefined;
+  let timer: unknown;
   try {
+    place = await env.place(api, "answer", leave);
+    if (!place) timer = env.setTimeout(leave, visitMs);
     for (;;) {
-      const { done: over, value } = await heard(reader.read(), signal, stallMs, env);
+      signal.throwIfAborted();
+      const { done: over, value } = await heard(reader.read(), cut.signal, stallMs, env);
       if (over) return;
       yield parser.take(value);
       if (parser.cut) throw parser.cut;
     }
   } finally {
     reader.cancel().catch(() => undefined);
+    place?.leave();
+    env.clearTimeout(timer);
+    signal.removeEventListener("abort", stop);
   }
 }
 

@@ -1,7 +1,6 @@
-import { type Connection, TapedeckError } from "@tapedeck/client";
+import { type Connection, surroundings, TapedeckError } from "@tapedeck/client";
 import type { UIMessage } from "ai";
 import type { Unsent } from "./active.ts";
-import { surroundings } from "./environment.ts";
 import { placeOf } from "./seen.ts";
 import type { TapedeckTransport } from "./transport.ts";
 

@@ -93,6 +93,30 @@ describe("a request that is refused fails with a typed error", () => {
   });
 });
 
+test("a stream without a place is read for a second at a time, and nobody is told", async () => {
+  let free = false;
+  let left = 0;
+  server.environment.place = async () => (free ? { leave: () => left++ } : undefined);
+  const { got, done } = send();
+  const first = await begun();
+  await server.pass(1000);
+  expect(first.aborted).toBe(true);
+  await server.pass(2000);
+  expect(server.newest.url.search).toBe("?message=m&attempts=0");
+  server.newest.open().write(frames(...begin, rest[0]!));
+  await server.pass(1000);
+  expect(said(got)).toBe("Hello");
+  free = true;
+  await server.pass(2000);
+  server.newest.open().write(frames(...begin, rest[0]!));
+  await server.pass(30_000);
+  server.newest.write(frames(...rest.slice(1)), end);
+  await done;
+  expect(got).toEqual([...begin, ...rest]);
+  expect(server.connections).toHaveLength(3);
+  expect([waits, left]).toEqual([[], 1]);
+});
+
 describe("a stream that breaks off is opened again, and each chunk is there once", () => {
   test.each<[string, (c: FakeConnection) => unknown]>([
     ["the page of a proxy", (c) => c.reply(200, "<html>log in")],

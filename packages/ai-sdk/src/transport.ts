@@ -1,8 +1,14 @@
-import { type Client, type ClientOptions, createClient, type Session, TapedeckError } from "@tapedeck/client";
+import {
+  type Client,
+  type ClientOptions,
+  createClient,
+  type Environment,
+  type Session,
+  TapedeckError,
+} from "@tapedeck/client";
 import type { ChatTransport, UIMessage, UIMessageChunk } from "ai";
 import { type Active, activeOf } from "./active.ts";
 import { type Chunk, lost } from "./chunks.ts";
-import type { Environment } from "./environment.ts";
 import type { Seen } from "./seen.ts";
 import { checked, foreign, messageStream, type Reconnecting, streamOf } from "./stream.ts";
 
@@ -187,7 +193,7 @@ export class TapedeckTransport<M extends UIMessage = UIMessage> implements ChatT
         if (message !== undefined) query.set("attempts", String(attempts));
         return this.client.request(`${pathOf(id)}/stream?${query}`, { headers: this.headers(), signal });
       };
-      const seen = yield* messageStream(first, { signal, reopen, stallMs, onReconnect, environment });
+      const seen = yield* messageStream(first, { api: this.api, signal, reopen, stallMs, onReconnect, environment });
       if (seen.run !== undefined) active.ended.add(seen.run);
     } finally {
       end();

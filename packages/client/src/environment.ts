@@ -1,3 +1,5 @@
+import { type Place, place, type StreamKind } from "./places.ts";
+
 /** What following needs from its surroundings; tests pass their own. */
 export interface Environment {
   setTimeout: (f: () => void, ms: number) => unknown;
@@ -8,6 +10,8 @@ export interface Environment {
   random: () => number;
   /** Calls f when the device may be back: it is online again, or the page is visible again. Returns how to stop that. */
   onWake: (f: () => void) => () => void;
+  /** Asks for a place for a stream at an address, see places.ts; undefined: it may not stay open. */
+  place: (address: string, kind: StreamKind, onAsked: () => void) => Promise<Place | undefined>;
 }
 
 export const surroundings: Environment = {
@@ -16,6 +20,7 @@ export const surroundings: Environment = {
   now: () => Date.now(), // a monotonic clock stands still while a computer sleeps
   random: () => Math.random(),
   onWake,
+  place,
 };
 
 /** Node and edge runtimes have neither event: there the timers alone decide. */

@@ -136,6 +136,78 @@ test("after the end it does not connect again", async () => {
   expect(server.listening).toBe(0);
 });
 
+describe("without a place", () => {
+  let free: boolean;
+  let ask: () => void; // another page asks for the place
+  let left: number;
+
+  beforeEach(() => {
+    [free, left] = [false, 0];
+    server.environment.place = async (_, __, onAsked) => {
+      ask = onAsked;
+      return free ? { leave: () => left++ } : undefined;
+    };
+  });
+
+  test("it is closed when it has caught up, and opened again and again, and nobody is told", async () => {
+    await start(0);
+    server.newest.open().event(events[0]!).frame("caught-up", { next: 1 });
+    await server.settle();
+    server.newest.event(events[1]!);
+    await server.pass(300);
+    expect(server.newest.aborted).toBe(true);
+    expect(got).toEqual([0, 1]);
+    await server.pass(1999);
+    expect(server.connections).toHaveLength(1);
+    await server.pass(1);
+    expect(server.newest.url.searchParams.get("fromOffset")).toBe("2");
+    free = true; // another tab has left
+    server.newest.open().event(events[2]!).frame("caught-up", { next: 3 });
+    await server.pass(2300);
+    server.newest.open().frame("caught-up", { next: 3 });
+    await server.pass(10_000);
+    server.newest.event(events[3]!);
+    await server.settle();
+    expect(got).toEqual([0, 1, 2, 3]);
+    expect(server.connections).toHaveLength(3); // the last one stays open
+    expect(states.map((s) => s.state)).toEqual(["connecting", "live", "caught-up"]);
+    expect(left).toBe(0);
+    follower.stop();
+    await server.settle();
+    expect(left).toBe(1);
+  });
+
+  test("a connection that is lost is told, and the wait ends when the page is looked at", async () => {
+    await start(0);
+    server.newest.open().frame("caught-up", { next: 0 });
+    await server.pass(300);
+    await server.wake();
+    expect(server.connections).toHaveLength(2);
+    server.newest.break();
+    await server.settle();
+    expect(last()).toMatchObject({ state: "reconnecting", attempt: 1 });
+    await server.pass(500);
+    server.newest.open().frame("caught-up", { next: 0 });
+    await server.settle();
+    expect(states.map((s) => s.state).slice(3)).toEqual(["reconnecting", "live", "caught-up"]);
+  });
+
+  test("a place is given to a page that asks", async () => {
+    free = true;
+    await start(0);
+    server.newest.open().frame("caught-up", { next: 0 });
+    await server.pass(5000);
+    free = false;
+    ask();
+    await server.settle();
+    expect([server.newest.aborted, left]).toEqual([true, 1]);
+    await server.pass(2000);
+    server.newest.open().event(events[0]!).frame("caught-up", { next: 1 });
+    await server.pass(300);
+    expect([server.newest.aborted, got]).toEqual([true, [0]]);
+  });
+});
+
 test("a status of 204 means that nothing can follow", async () => {
   await start(9);
   server.newest.reply(204);

@@ -4,6 +4,7 @@ import type { Event } from "./fold/types.ts";
 import { type Frame, Frames } from "./frames.ts";
 import { failure, foreign, type Http, isType, query, sessionPath } from "./http.ts";
 import type { PresenceEvent } from "./people.ts";
+import { type Place, visited, visitPause } from "./places.ts";
 
 /**
  * The state of a stream: connecting for the first time, live (earlier events are
@@ -44,6 +45,8 @@ export interface StreamOptions extends FollowQuery {
 const defaultStallMs = 40_000;
 /** After a sleep, a connection that was silent for longer than the server's heartbeat is replaced at once. */
 const wakeMs = 20_000;
+/** A stream without a place stays for this long after it has caught up: what the server sends then is the roster. */
+const stayMs = 300;
 const [firstWaitMs, longestWaitMs] = [500, 15_000];
 
 /** The wait before an attempt. It is random by a half, so that the clients of a server that restarts do not return together. */
@@ -68,6 +71,8 @@ export class Stream {
   private attempt = 0;
   private ended = false;
   private opened = false; // there was a stream at this address
+  private caughtUp = false; // this connection has
+  private visiting = false; // it had caught up and was closed, because it has no place
   private heardAt = 0;
   private hurry: (() => void) | undefined; // ends the wait
   private cut: AbortController | undefined; // of the connection
@@ -99,7 +104,9 @@ export class Stream {
           if (!this.ended) throw lost("the stream was cut off");
         } catch (error) {
           this.o.signal?.throwIfAborted();
-          await this.later(error);
+          this.visiting = error === visited && (this.visiting || this.caughtUp);
+          if (error === visited) await this.pause(visitPause());
+          else await this.later(error);
         }
       }
     } finally {
@@ -142,15 +149,19 @@ export class Stream {
   private async *connect(): AsyncGenerator<Event[], void, void> {
     const cut = new AbortController();
     this.cut = cut;
+    this.caughtUp = false;
     let reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
+    let place: Place | undefined;
+    let stay: unknown; // the timer of a stream without a place
     try {
+      place = await this.env.place(this.http.root, "follow", () => cut.abort(visited));
       const headers = { Accept: "text/event-stream" };
       const response = await this.watch(cut, () => this.http.open(this.path(), { headers, signal: cut.signal }));
       if (response.status === 204) return this.end(this.o.until ?? "closed");
       if (!response.ok) throw await this.watch(cut, () => failure(response));
       if (!isType(response, "text/event-stream") || !response.body) throw foreign(response, "a stream of events");
       this.opened = true;
-      this.tell({ state: "live" });
+      if (!this.visiting) this.tell({ state: "live" });
       const frames = new Frames();
       reader = response.body.getReader();
       const from = reader;
@@ -158,6 +169,7 @@ export class Stream {
         const { done, value } = await this.watch(cut, () => from.read());
         if (done) return;
         const events = this.take(frames.take(value));
+        if (!place && this.caughtUp) stay ??= this.env.setTimeout(() => cut.abort(visited), stayMs);
         if (events.length > 0) yield events;
         cut.signal.throwIfAborted();
       }
@@ -166,6 +178,8 @@ export class Stream {
     } finally {
       this.heardAt = 0;
       cut.abort();
+      place?.leave();
+      this.env.clearTimeout(stay);
       reader?.cancel().catch(() => undefined); // of a runtime whose abort does not end the body
     }
   }
@@ -212,7 +226,8 @@ export class Stream {
           this.end(f.reason);
           return events;
         }
-        this.tell({ state: "caught-up" });
+        if (!this.visiting) this.tell({ state: "caught-up" });
+        this.caughtUp = true;
         this.o.onPresence?.();
       }
     }
@@ -240,8 +255,13 @@ export class Stream {
     const attempt = ++this.attempt;
     const inMs = Math.max(waitBefore(attempt, this.env.random()), error.retryAfterMs ?? 0);
     this.tell({ state: "reconnecting", attempt, inMs, error });
+    await this.pause(inMs);
+  }
+
+  /** Waits, unless it shall hurry. */
+  private async pause(ms: number): Promise<void> {
     await new Promise<void>((resolve) => {
-      const timer = this.env.setTimeout(resolve, inMs);
+      const timer = this.env.setTimeout(resolve, ms);
       this.hurry = () => {
         this.env.clearTimeout(timer);
         resolve();

@@ -21,11 +21,13 @@ export type {
 } from "./api.ts";
 export { type Client, createClient } from "./client.ts";
 export { createEndPoints } from "./end-points.ts";
+export { type Environment, surroundings } from "./environment.ts";
 export { type ErrorDetails, type ErrorKind, TapedeckError } from "./errors.ts";
 export type { Channel, Jump, MarkerKind, SessionEntry, Tree } from "./fold/types.ts";
 export type { Connection, Follower, FollowQuery, Listener } from "./follow.ts";
 export type { CallOptions, ClientOptions } from "./http.ts";
 export * from "./people.ts";
+export { type Place, type StreamKind, visited, visitPause } from "./places.ts";
 export type { EventProducer, ProducerOptions } from "./producer.ts";
 export type { FollowOptions, PlayerSource, RewindTo, Session } from "./session.ts";
 export { hasOpenRun } from "./status.ts";

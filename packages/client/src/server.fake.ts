@@ -34,6 +34,9 @@ export class FakeConnection {
       start: (out) => {
         this.out = out;
       },
+      cancel: () => {
+        this.aborted = true;
+      },
     });
     this.give(new Response(body, { headers: { "Content-Type": "text/event-stream", ...headers } }));
     return this;
@@ -118,6 +121,7 @@ export class FakeServer {
       this.wakers.add(f);
       return () => this.wakers.delete(f);
     },
+    place: async () => ({ leave: () => undefined }),
   };
 
   get newest(): FakeConnection {

@@ -1,0 +1,101 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+
+const origin = "http://deck.example";
+let held: Set<string>;
+let protocol: string;
+
+/** The module as another page of the browser has it. */
+async function page(visibilityState = "visible") {
+  vi.resetModules();
+  const places = await import("./places.ts");
+  const asked = vi.fn();
+  return {
+    asked,
+    ask: (kind: "follow" | "answer" = "follow") => {
+      vi.stubGlobal("document", { visibilityState });
+      return places.place(`${origin}/api`, kind, asked);
+    },
+  };
+}
+
+beforeEach(() => {
+  held = new Set();
+  protocol = "http/1.1";
+  vi.stubGlobal("document", { visibilityState: "visible" });
+  vi.stubGlobal("location", { href: `${origin}/` });
+  vi.stubGlobal("performance", {
+    getEntriesByType: (type: string) =>
+      type === "resource"
+        ? [
+            { name: `${origin}/script.js`, nextHopProtocol: protocol },
+            { name: "http://elsewhere.example/x", nextHopProtocol: "h2" },
+            { name: `${origin}.evil/x`, nextHopProtocol: "h2" },
+          ]
+        : [],
+  });
+  // What the browser does: a lock is held until the promise of the callback resolves.
+  const request = async (name: string, _: object, held_: (l: object | null) => Promise<void> | undefined) => {
+    if (held.has(name)) return held_(null);
+    held.add(name);
+    await held_({ name });
+    held.delete(name);
+  };
+  vi.stubGlobal("navigator", { locks: { request } });
+});
+
+afterEach(() => vi.unstubAllGlobals());
+
+test("there are two places of each kind, for all pages", async () => {
+  const [one, two] = [await page(), await page()];
+  const first = await one.ask();
+  expect(first).toBeDefined();
+  expect(await two.ask()).toBeDefined();
+  expect(await one.ask()).toBeUndefined();
+  expect(await two.ask()).toBeUndefined();
+  expect(await two.ask("answer")).toBeDefined();
+  first?.leave();
+  await new Promise((r) => setImmediate(r));
+  expect(await two.ask()).toBeDefined();
+});
+
+test.each(["h2", "h3"])("over %s each stream has a place", async (p) => {
+  protocol = p;
+  const one = await page();
+  for (let n = 0; n < 5; n++) expect(await one.ask()).toBeDefined();
+  expect(held.size).toBe(0);
+});
+
+test("as long as the protocol is not known, there are two places", async () => {
+  protocol = "";
+  const one = await page();
+  expect([await one.ask(), await one.ask(), await one.ask()].map((p) => p !== undefined)).toEqual([true, true, false]);
+});
+
+test("outside of pages, without locks and where the browser refuses them, each stream has a place", async () => {
+  const one = await page();
+  vi.stubGlobal("navigator", { locks: { request: () => Promise.reject(new DOMException("no", "SecurityError")) } });
+  for (let n = 0; n < 3; n++) expect(await one.ask()).toBeDefined();
+  vi.stubGlobal("navigator", {});
+  for (let n = 0; n < 3; n++) expect(await one.ask()).toBeDefined();
+  const { place } = await import("./places.ts");
+  vi.stubGlobal("document", undefined);
+  for (let n = 0; n < 3; n++) expect(await place(origin, "follow", () => undefined)).toBeDefined();
+});
+
+test("a hidden page is asked for its place by a page that its user sees", async () => {
+  const hidden = await page("hidden");
+  const [first] = [await hidden.ask(), await hidden.ask()];
+  const seen = await page();
+  expect(await hidden.ask()).toBeUndefined(); // a hidden page asks nobody
+  expect(hidden.asked).not.toHaveBeenCalled();
+  const heard = new Promise<void>((ok) => {
+    hidden.asked.mockImplementationOnce(() => {
+      first?.leave();
+      ok();
+    });
+  });
+  expect(await seen.ask()).toBeUndefined();
+  vi.stubGlobal("document", { visibilityState: "hidden" }); // of the page that hears it
+  await heard;
+  expect(await seen.ask()).toBeDefined();
+});
