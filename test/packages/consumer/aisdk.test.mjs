@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { TapedeckError, TapedeckTransport } from "@tapedeck/ai-sdk";
 import { createResumableStreamContext } from "@tapedeck/ai-sdk/resumable-stream";
 import { createTapedeck, refusal } from "@tapedeck/ai-sdk/server";
-import { createClient } from "@tapedeck/client";
+import { createClient, surroundings } from "@tapedeck/client";
 
 const { withServer } = await import(process.env.HARNESS);
 const versions = {
@@ -146,12 +146,7 @@ for (const [name, [ai, Mock]] of Object.entries(versions)) {
   test(`AI SDK ${name}: each chunk arrives once, however often the connection breaks`, { timeout }, () =>
     withServer(process.env.TAPEDECK_BIN, ["--demo"], async (server) => {
       const reconnects = [];
-      const environment = {
-        setTimeout: (f, ms) => setTimeout(f, Math.min(ms, 5)),
-        clearTimeout,
-        random: () => 0,
-        onWake: () => () => undefined,
-      };
+      const environment = { ...surroundings, setTimeout: (f, ms) => setTimeout(f, Math.min(ms, 5)), random: () => 0 };
       const onReconnect = (r) => r && reconnects.push(r.error.message);
       const transport = transportOf(server, { fetch: breaking(150), environment, onReconnect, stallMs: 0 });
       const chat = chatOf(ai, `c-${randomUUID()}`, transport);
