@@ -110,6 +110,48 @@ func (d *Decimal) push(digit byte) {
 	d.hi, d.lo = d.hi*10+carry+c, lo
 }
 
+// Plain returns a number of JSON without an exponent, and without zeros that do not count: every
+// way to write a number becomes the same text. It knows no bounds of decimals. It returns false
+// if the text is no number, or would be longer than most.
+func Plain(text string, most int) (string, bool) {
+	unsigned, neg := strings.CutPrefix(text, "-")
+	end := strings.IndexAny(unsigned, "eE")
+	if end < 0 {
+		end = len(unsigned)
+	}
+	exp, ok := exponent(unsigned[end:])
+	whole, fraction, _ := strings.Cut(unsigned[:end], ".")
+	digits := whole + fraction
+	if !ok || digits == "" || strings.Trim(digits, "0123456789") != "" {
+		return "", false
+	}
+	significant := strings.TrimLeft(digits, "0")
+	if significant == "" {
+		return "0", true
+	}
+	before := exp + int64(len(whole)) - int64(len(digits)-len(significant)) // digits before the point
+	significant = strings.TrimRight(significant, "0")
+	if limit := int64(most); before > limit || -before > limit || len(significant) > most {
+		return "", false
+	}
+	var out string
+	switch n := int(before); {
+	case n <= 0:
+		out = "0." + strings.Repeat("0", -n) + significant
+	case n >= len(significant):
+		out = significant + strings.Repeat("0", n-len(significant))
+	default:
+		out = significant[:n] + "." + significant[n:]
+	}
+	if neg {
+		out = "-" + out
+	}
+	if len(out) > most {
+		return "", false
+	}
+	return out, true
+}
+
 // exponent reads "" or a text such as e-7. A number of more digits is as large as any that
 // is beyond the bounds, also together with the digits of a text in memory.
 func exponent(s string) (n int64, ok bool) {

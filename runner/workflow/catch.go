@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/runner/workflow/bpmn"
 	"github.com/tapedeck/tapedeck/view"
@@ -97,13 +98,30 @@ func (w *walker) wanted(event *bpmn.Event, id string, p *payload.WorkflowWaiting
 			p.Repeats--
 		}
 	case bpmn.SignalEvent:
-		p.Signal, err = event.Name.Render(env)
+		p.Signal, err = named(event, env)
 	case bpmn.MessageEvent:
-		if p.Message, err = event.Name.Render(env); err == nil && event.Correlation != nil {
-			p.Correlation, err = event.Correlation.Render(env)
-		}
+		p.Message, p.Correlation, err = addressed(event, env)
 	}
 	return err
+}
+
+// addressed evaluates the name and the correlation key of a message. The key is empty only if
+// the diagram has none: then every message of the name fits.
+func addressed(event *bpmn.Event, env map[string]any) (name, key string, err error) {
+	if name, err = named(event, env); err == nil && event.Correlation != nil {
+		key, err = event.Correlation.Key(env)
+	}
+	return name, key, err
+}
+
+// named evaluates the name of a message or a signal. Without one, those that have lost their
+// names would find each other.
+func named(event *bpmn.Event, env map[string]any) (string, error) {
+	name, err := event.Name.Render(env)
+	if err == nil && name == "" {
+		err = tapedeck.Errorf(tapedeck.Invalid, "the name of the %s is empty: %.100q has no value", event.Kind, event.Name.Text)
+	}
+	return name, err
 }
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
@@ -274,11 +292,8 @@ func (w *walker) send(n *bpmn.Node, a *view.WorkflowActivation) {
 	env := w.env(a.ID)
 	p := payload.WorkflowMessage{Activation: a.ID}
 	var err error
-	if p.Name, err = n.Event.Name.Render(env); err == nil && n.Event.Correlation != nil {
-		p.Correlation, err = n.Event.Correlation.Render(env)
-	}
-	if err != nil || p.Name == "" {
-		w.fail(a.ID, codeExpression, "the name of the message of "+title(n)+" cannot be evaluated")
+	if p.Name, p.Correlation, err = addressed(n.Event, env); err != nil {
+		w.failWith(a.ID, codeExpression, err)
 		return
 	}
 	w.emit(p)
@@ -287,7 +302,7 @@ func (w *walker) send(n *bpmn.Node, a *view.WorkflowActivation) {
 
 // broadcast throws a signal to everything that waits for it.
 func (w *walker) broadcast(n *bpmn.Node, a *view.WorkflowActivation) {
-	name, err := n.Event.Name.Render(w.env(a.ID))
+	name, err := named(n.Event, w.env(a.ID))
 	if err != nil {
 		w.failWith(a.ID, codeExpression, err)
 		return

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/decimal"
 )
 
 // A Value is a text of a diagram that stands for a value: a fixed text, an expression,
@@ -91,18 +92,23 @@ func (v *Value) Eval(variables map[string]any) (any, error) {
 	if v.template == nil {
 		return v.Text, nil
 	}
+	return v.fill(variables, text)
+}
+
+// fill returns the text of a template. It writes values with a function of the caller.
+func (v *Value) fill(variables map[string]any, write func(any) string) (string, error) {
 	var b strings.Builder
 	for _, p := range v.template {
 		s := p.text
 		if p.program != nil {
 			out, err := p.program.Eval(variables)
 			if err != nil {
-				return nil, err
+				return "", err
 			}
-			s = text(out)
+			s = write(out)
 		}
 		if b.Len()+len(s) > MaxSize {
-			return nil, tapedeck.Errorf(tapedeck.Invalid, "the text that begins with %s has more than 1 MiB", quote(shorten(v.Text, 40)))
+			return "", tapedeck.Errorf(tapedeck.Invalid, "the text that begins with %s has more than 1 MiB", quote(shorten(v.Text, 40)))
 		}
 		b.WriteString(s)
 	}
@@ -116,6 +122,49 @@ func (v *Value) Render(variables map[string]any) (string, error) {
 		return "", err
 	}
 	return text(out), nil
+}
+
+// Key returns the value as a text that another one has to be equal to: the correlation key
+// of a message. The same number is always the same text, without an exponent. Null and the
+// empty text are errors, because they would be the key of nothing in particular.
+func (v *Value) Key(variables map[string]any) (key string, err error) {
+	var out any
+	if v.template != nil {
+		key, err = v.fill(variables, func(v any) string { s, _ := plainText(v); return s })
+	} else if out, err = v.Eval(variables); err == nil {
+		var ok bool
+		if key, ok = plainText(out); !ok {
+			err = tapedeck.Errorf(tapedeck.Invalid, "the correlation key %s is the number %s, which has more than %d digits", quote(v.Text), shorten(key, 50), maxPlain)
+		}
+	}
+	switch {
+	case err != nil:
+		return "", err
+	case key != "":
+		return key, nil
+	case out == nil && v.template == nil:
+		err = tapedeck.Errorf(tapedeck.Invalid, "the correlation key %s is null", quote(v.Text))
+	default:
+		err = tapedeck.Errorf(tapedeck.Invalid, "the correlation key %s is an empty text", quote(v.Text))
+	}
+	return "", err
+}
+
+// maxPlain is the length of the longest number that is written without an exponent in a key. No
+// message from outside has a longer key.
+const maxPlain = 512
+
+// plainText is text, but a number has no exponent. It is false if such a number is too long.
+func plainText(v any) (string, bool) {
+	s := text(v)
+	if !isNumber(normalize(v)) {
+		return s, true
+	}
+	plain, ok := decimal.Plain(s, maxPlain)
+	if !ok {
+		return s, false
+	}
+	return plain, true
 }
 
 func parseTemplate(source, open, end string) (*Value, error) {
