@@ -58,11 +58,14 @@ func floatOf(a []any) (any, error) {
 }
 
 // numbers returns the numbers of values and of the lists in them.
-func numbers(values []any, out []any) ([]any, error) {
+func (b *budget) numbers(values []any, out []any) ([]any, error) {
+	if err := b.spend(2 * len(values)); err != nil {
+		return nil, err
+	}
 	for _, v := range values {
 		if l, ok := list(v); ok {
 			var err error
-			if out, err = numbers(l, out); err != nil {
+			if out, err = b.numbers(l, out); err != nil {
 				return nil, err
 			}
 			continue
@@ -79,18 +82,18 @@ func numbers(values []any, out []any) ([]any, error) {
 }
 
 // extreme returns min and max: the first number in the order that wanted names.
-func extreme(op string, wanted int) func(a []any) (any, error) {
-	return func(a []any) (any, error) {
+func extreme(op string, wanted int) function {
+	return func(b *budget, a []any) (any, error) {
 		if len(a) == 1 && a[0] == nil {
 			return nil, nil //nolint:nilnil // null has no smallest number, as an empty list
 		}
-		l, err := numbers(a, nil)
+		l, err := b.numbers(a, nil)
 		if err != nil || len(l) == 0 {
 			return nil, err
 		}
 		best := l[0]
 		for _, v := range l[1:] {
-			order, err := compare(op, v, best)
+			order, err := b.compare(op, v, best)
 			if err != nil {
 				return nil, err
 			}
@@ -102,7 +105,7 @@ func extreme(op string, wanted int) func(a []any) (any, error) {
 	}
 }
 
-func sum(a []any) (any, error) {
+func sum(b *budget, a []any) (any, error) {
 	if len(a) != 1 {
 		return wrong("sum takes a list")
 	}
@@ -110,41 +113,44 @@ func sum(a []any) (any, error) {
 	if !ok {
 		return wrong("sum takes a list, not %s", describe(a[0]))
 	}
+	if err := b.spend(callTicks * len(l)); err != nil {
+		return nil, err
+	}
 	var total any = 0
 	for _, v := range l {
 		var err error
-		if total, err = add(v, total); err != nil {
+		if total, err = b.add(v, total); err != nil {
 			return nil, err
 		}
 	}
 	return total, nil
 }
 
-func mean(a []any) (any, error) {
-	l, err := numbers(a, nil)
+func mean(b *budget, a []any) (any, error) {
+	l, err := b.numbers(a, nil)
 	if err != nil || len(l) == 0 {
 		return 0, err
 	}
-	total, err := sum([]any{l})
+	total, err := sum(b, []any{l})
 	if err != nil {
 		return nil, err
 	}
 	return divide(total, len(l))
 }
 
-func median(a []any) (any, error) {
-	l, err := numbers(a, nil)
+func median(b *budget, a []any) (any, error) {
+	l, err := b.numbers(a, nil)
 	if err != nil || len(l) == 0 {
 		return 0, err
 	}
-	if err := sortBy(l, l, false); err != nil {
+	if err := b.sortBy(l, l, false); err != nil {
 		return nil, err
 	}
 	n := len(l) / 2
 	if len(l)%2 == 1 {
 		return l[n], nil
 	}
-	total, err := add(l[n-1], l[n])
+	total, err := b.add(l[n-1], l[n])
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +159,7 @@ func median(a []any) (any, error) {
 
 // sortBy sorts values by their keys, which may be the values themselves. Those with the
 // same key stay in their order.
-func sortBy(values, keys []any, down bool) (err error) {
+func (b *budget) sortBy(values, keys []any, down bool) (err error) {
 	order := make([]int, len(values))
 	for i := range order {
 		order[i] = i
@@ -163,7 +169,7 @@ func sortBy(values, keys []any, down bool) (err error) {
 			return 0
 		}
 		var n int
-		n, err = compare("sort", keys[i], keys[j])
+		n, err = b.compare("sort", keys[i], keys[j])
 		if down {
 			return -n
 		}
@@ -188,7 +194,7 @@ func direction(a []any) (down bool, err error) {
 	return a[0] == "desc", err
 }
 
-func sortList(a []any) (any, error) {
+func sortList(b *budget, a []any) (any, error) {
 	if len(a) == 0 || len(a) > 2 {
 		return wrong("it takes a list and perhaps an order")
 	}
@@ -201,11 +207,11 @@ func sortList(a []any) (any, error) {
 		return nil, err
 	}
 	l = slices.Clone(l)
-	return l, sortBy(l, l, down)
+	return l, b.sortBy(l, l, down)
 }
 
 // sortPairs is sortBy: it gets pairs of a value and its key.
-func sortPairs(a []any) (any, error) {
+func sortPairs(b *budget, a []any) (any, error) {
 	pairs, ok := list(a[0])
 	if !ok {
 		return wrong("sortBy takes a list, not %s", describe(a[0]))
@@ -219,7 +225,7 @@ func sortPairs(a []any) (any, error) {
 		pair, _ := p.([]any) // pairsOf has made them
 		values[i], keys[i] = pair[0], pair[1]
 	}
-	return values, sortBy(values, keys, down)
+	return values, b.sortBy(values, keys, down)
 }
 
 // pairsOf returns the map that makes the pairs of sortPairs from the arguments of sortBy.

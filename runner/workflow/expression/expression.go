@@ -121,8 +121,7 @@ func (p *Program) Eval(variables map[string]any) (any, error) {
 			env[environmentName(name)] = normalize(v)
 		}
 	}
-	b := &budget{start: time.Now()}
-	env[guardName] = b.guard
+	env[budgetName] = &budget{start: time.Now()}
 	out, err := expr.Run(p.code, env)
 	if err == nil {
 		out, err = export(out)
@@ -179,7 +178,7 @@ func cause(err error) string {
 	text, _, _ = strings.Cut(text, "\n")
 	text = goNames.Replace(text)
 	switch { // no names of Go's types
-	case strings.Contains(text, "int(number)"):
+	case strings.Contains(text, "int(number)"), strings.Contains(text, "cannot use number as argument (type int)"):
 		text = "a whole number is needed where it has another one"
 	case strings.Contains(text, "interface conversion") && strings.HasSuffix(text, "not string"):
 		text = "a text is needed where it has another value"

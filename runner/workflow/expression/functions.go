@@ -29,75 +29,127 @@ var disabled = []string{"now", "date", "duration", "timezone", "repeat", "replac
 // lenient functions accept a variable that does not exist.
 var lenient = map[string]bool{"is_defined": true, "get_or_else": true, "is_empty": true}
 
-// functions are ours. Each gets values of JSON.
-var functions = map[string]func(args []any) (any, error){
-	"join":            joinTexts,
-	"replace":         replaceText,
-	"concat":          concatLists,
-	"string":          func(a []any) (any, error) { return one(a, func(v any) any { return text(v) }) },
-	"is_defined":      func(a []any) (any, error) { return one(a, func(v any) any { return v != nil }) },
-	"is_empty":        func(a []any) (any, error) { return one(a, isEmpty) },
-	"get_or_else":     getOrElse,
-	"substring":       substring,
-	"starts_with":     func(a []any) (any, error) { return texts(a, strings.HasPrefix) },
-	"ends_with":       func(a []any) (any, error) { return texts(a, strings.HasSuffix) },
-	"string_contains": func(a []any) (any, error) { return texts(a, strings.Contains) },
+// A function gets values of JSON, and what the evaluation may still use.
+type function func(b *budget, args []any) (any, error)
+
+// costing returns a function whose steps depend on its arguments only: some ticks for 16 bytes
+// of each text, and for each element of a list.
+func costing(text, element int, f func(args []any) (any, error)) function {
+	return func(b *budget, args []any) (any, error) {
+		n := 0
+		for _, v := range args {
+			n += text * textTicks(v)
+			if l, ok := lengthOf(v); ok {
+				n += element * l
+			}
+		}
+		if err := b.spend(n); err != nil {
+			return nil, err
+		}
+		return f(args)
+	}
+}
+
+// walking returns a function that looks at every value in its arguments.
+func walking(f func(args []any) (any, error)) function {
+	return func(b *budget, args []any) (any, error) {
+		if err := b.walk(args); err != nil {
+			return nil, err
+		}
+		return f(args)
+	}
+}
+
+// cheap returns a function whose steps do not depend on its arguments.
+func cheap(f func(args []any) (any, error)) function { return costing(0, 0, f) }
+
+// functions are ours.
+var functions = map[string]function{
+	"join":            walking(joinTexts),
+	"replace":         costing(4, 0, replaceText),
+	"concat":          costing(0, 1, concatLists),
+	"string":          walking(func(a []any) (any, error) { return one(a, func(v any) any { return text(v) }) }),
+	"is_defined":      cheap(func(a []any) (any, error) { return one(a, func(v any) any { return v != nil }) }),
+	"is_empty":        costing(0, 1, func(a []any) (any, error) { return one(a, isEmpty) }),
+	"get_or_else":     cheap(getOrElse),
+	"substring":       costing(4, 0, substring),
+	"starts_with":     costing(1, 0, func(a []any) (any, error) { return texts(a, strings.HasPrefix) }),
+	"ends_with":       costing(1, 0, func(a []any) (any, error) { return texts(a, strings.HasSuffix) }),
+	"string_contains": costing(1, 0, func(a []any) (any, error) { return texts(a, strings.Contains) }),
 	"list_contains":   listContains,
-	"append":          appendTo,
-	"uniq":            unique,
+	"append":          costing(0, 1, appendTo),
+	"uniq":            walking(unique),
 	"matches_pattern": matchesPattern,
 	"replace_pattern": replacePattern,
 	"split_pattern":   splitPattern,
-	"abs":             rounding(decimal.Decimal.Abs),
-	"ceil":            rounding(calc.Ceil),
-	"floor":           rounding(calc.Floor),
-	"round":           rounding(calc.Round),
-	"int":             intOf,
-	"float":           floatOf,
+	"abs":             cheap(rounding(decimal.Decimal.Abs)),
+	"ceil":            cheap(rounding(calc.Ceil)),
+	"floor":           cheap(rounding(calc.Floor)),
+	"round":           cheap(rounding(calc.Round)),
+	"int":             costing(4, 0, intOf),
+	"float":           costing(4, 0, floatOf),
 	"min":             extreme("min", -1),
 	"max":             extreme("max", 1),
 	"mean":            mean,
 	"median":          median,
 	"sort":            sortList,
-	"type":            typeOf,
-	"toJSON":          toJSON,
-	"fromJSON":        fromJSON,
+	"type":            cheap(typeOf),
+	"toJSON":          walking(toJSON),
+	"fromJSON":        costing(16, 0, fromJSON),
 }
 
 // ownFunctions are those that stand for operators, or for a function with a predicate. Users
 // cannot call them.
-var ownFunctions = map[string]func(args ...any) (any, error){
-	operators["+"]:  two(add),
+var ownFunctions = map[string]function{
+	operators["+"]:  bounded((*budget).add),
 	operators["-"]:  two(subtract),
 	operators["*"]:  two(multiply),
 	operators["/"]:  two(divide),
 	operators["%"]:  two(remainder),
-	operators["**"]: two(power),
+	operators["**"]: bounded((*budget).power),
 	operators[".."]: two(numbersFrom),
-	operators["<"]:  two(ordered("<", func(n int) bool { return n < 0 })),
-	operators["<="]: two(ordered("<=", func(n int) bool { return n <= 0 })),
-	operators[">"]:  two(ordered(">", func(n int) bool { return n > 0 })),
-	operators[">="]: two(ordered(">=", func(n int) bool { return n >= 0 })),
-	operators["in"]: two(in),
-	equalName:       two(equal),
-	"__negate":      func(a ...any) (any, error) { return negate(a[0]) },
-	"__plus":        func(a ...any) (any, error) { return plus(a[0]) },
-	sumName:         func(a ...any) (any, error) { return sum(a) },
-	pairsName:       func(a ...any) (any, error) { return sortPairs(a) },
-	keyName:         func(a ...any) (any, error) { return key(a[0]) },
-	textName:        func(a ...any) (any, error) { return needText(a[0].(string), a[1]) },
-	wholeName:       func(a ...any) (any, error) { return whole(a[0].(string), a[1]) },
+	operators["<"]:  bounded(ordered("<", func(n int) bool { return n < 0 })),
+	operators["<="]: bounded(ordered("<=", func(n int) bool { return n <= 0 })),
+	operators[">"]:  bounded(ordered(">", func(n int) bool { return n > 0 })),
+	operators[">="]: bounded(ordered(">=", func(n int) bool { return n >= 0 })),
+	operators["in"]: bounded((*budget).in),
+	equalName:       bounded((*budget).equal),
+	"__negate":      func(_ *budget, a []any) (any, error) { return negate(a[0]) },
+	"__plus":        func(_ *budget, a []any) (any, error) { return plus(a[0]) },
+	sumName:         sum,
+	pairsName:       sortPairs,
+	keyName:         costing(1, 0, func(a []any) (any, error) { return key(a[0]) }),
+	textName:        costing(4, 0, func(a []any) (any, error) { return needText(a[0].(string), a[1]) }),
+	wholeName:       cheap(func(a []any) (any, error) { return whole(a[0].(string), a[1]) }),
+	lookedAt:        costing(1, 1, func(a []any) (any, error) { return a[0], nil }),
+	lengthName:      costing(1, 0, func(a []any) (any, error) { return a[0], nil }),
+	guardName:       func(b *budget, a []any) (any, error) { return b.guard(a[0], a[1].(int)) },
+	trimName:        trimText,
 }
 
-func two[T any](f func(x, y any) (T, error)) func(args ...any) (any, error) {
-	return func(a ...any) (any, error) { return f(a[0], a[1]) }
+func two(f func(x, y any) (any, error)) function {
+	return func(_ *budget, a []any) (any, error) { return f(a[0], a[1]) }
 }
 
-func ordered(op string, is func(n int) bool) func(x, y any) (bool, error) {
-	return func(x, y any) (bool, error) {
-		n, err := compare(op, x, y)
+func bounded[T any](f func(b *budget, x, y any) (T, error)) function {
+	return func(b *budget, a []any) (any, error) { return f(b, a[0], a[1]) }
+}
+
+func ordered(op string, is func(n int) bool) func(b *budget, x, y any) (bool, error) {
+	return func(b *budget, x, y any) (bool, error) {
+		n, err := b.compare(op, x, y)
 		return err == nil && is(n), err
 	}
+}
+
+// call calls a function with arguments of which the last one is the budget; see own.
+func (f function) call(args []any) (any, error) {
+	last := len(args) - 1
+	b := args[last].(*budget) //nolint:errcheck,forcetypeassert // guards has put it there
+	if err := b.spend(callTicks); err != nil {
+		return nil, err
+	}
+	return f(b, args[:last])
 }
 
 // configured has our functions, and is without those that are disabled. It is made once,
@@ -109,7 +161,7 @@ var configured = func() *conf.Config {
 	}
 	for name, f := range functions {
 		expr.Function(name, func(args ...any) (any, error) {
-			v, err := f(args)
+			v, err := f.call(args)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", name, err)
 			}
@@ -117,7 +169,7 @@ var configured = func() *conf.Config {
 		})(c)
 	}
 	for name, f := range ownFunctions {
-		expr.Function(name, f)(c)
+		expr.Function(name, func(args ...any) (any, error) { return f.call(args) })(c)
 	}
 	return c
 }()
@@ -230,10 +282,25 @@ func substring(a []any) (any, error) {
 	return string(runes[from : from+min(length, len(runes)-from)]), nil
 }
 
-func listContains(a []any) (any, error) {
+// trimText is trim with the characters to cut off.
+func trimText(b *budget, a []any) (any, error) {
+	for _, v := range a {
+		if _, err := needText("trim", v); err != nil {
+			return nil, err
+		}
+	}
+	text, cut := a[0].(string), a[1].(string)
+	// Each character of the text is looked for in the others.
+	if err := b.spend(textTicks(text) * (1 + textTicks(cut))); err != nil {
+		return nil, err
+	}
+	return strings.Trim(text, cut), nil
+}
+
+func listContains(b *budget, a []any) (any, error) {
 	if len(a) == 2 {
 		if l, ok := list(a[0]); ok {
-			return in(a[1], l)
+			return b.in(a[1], l)
 		}
 	}
 	return wrong("it takes a list and a value")

@@ -3,6 +3,7 @@ package expression
 import (
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,25 +14,36 @@ import (
 	"github.com/tapedeck/tapedeck/internal/decimal"
 )
 
-// These names are not of users: the translator refuses names with this beginning. The guard
-// is in the environment of every evaluation; the others are functions.
+// These names are not of users: the translator refuses names with this beginning. The budget
+// is in the environment of every evaluation; the others are functions, which get it as their
+// last argument.
 const (
-	guardName = "__guard"
-	textName  = "__text"
-	wholeName = "__whole"
-	keyName   = "__key"
-	sumName   = "__sum"
-	pairsName = "__sort_pairs"
-	equalName = "__equal"
+	budgetName = "__budget"
+	guardName  = "__guard"
+	lookedAt   = "__looked_at"
+	lengthName = "__length"
+	trimName   = "__trim"
+	textName   = "__text"
+	wholeName  = "__whole"
+	keyName    = "__key"
+	sumName    = "__sum"
+	pairsName  = "__sort_pairs"
+	equalName  = "__equal"
 )
 
-// These bound an evaluation. maxWork is for elements of predicates that are evaluated,
-// plus the nodes of the values that are measured. The time is for operators whose cost
-// is not counted, such as == with long lists, inside of a predicate.
+// These bound an evaluation. A step is an element of a predicate that is evaluated, or a node of
+// a value that is measured, about 2 µs at most. Everything that takes long counts as parts of
+// steps, ticks of 30 ns about: so an expression fails on a busy server exactly if it fails on an
+// idle one. The time is the last resort, for work that nobody has thought of.
 const (
-	maxWork = 1_000_000
-	maxTime = 2 * time.Second
+	ticksOfStep = 64
+	callTicks   = 8
+	bytesOfTick = 64 // of texts that are compared or copied
+	maxTime     = 30 * time.Second
 )
+
+// maxWork is how many steps an evaluation takes at most. Only tests change it.
+var maxWork = 1_000_000
 
 // operators are our functions for the operators of expr-lang, which know no decimals.
 var operators = map[string]string{
@@ -56,13 +68,21 @@ func (g *guards) Visit(node *ast.Node) {
 	case *ast.BinaryNode:
 		g.binary(node, n)
 	case *ast.PredicateNode:
-		n.Node = call(guardName, n.Node)
+		n.Node = own(guardName, n.Node, nodesOf(n.Node))
 	case *ast.VariableDeclaratorNode:
-		n.Value = call(guardName, n.Value)
+		n.Value = guarded(n.Value)
 	case *ast.BuiltinNode:
-		ast.Patch(node, call(guardName, function(n)))
-	case *ast.ArrayNode, *ast.MapNode, *ast.SliceNode, *ast.CallNode:
-		ast.Patch(node, call(guardName, *node))
+		ast.Patch(node, guarded(builtinCall(n)))
+	case *ast.MemberNode:
+		if literalKind(n.Property) == noLiteral { // a long text takes long to look up
+			n.Property = own(lengthName, n.Property)
+		}
+	case *ast.CallNode:
+		if id, ok := n.Callee.(*ast.IdentifierNode); ok && functions[id.Value] != nil {
+			ast.Patch(node, guarded(own(id.Value, n.Arguments...)))
+		}
+	case *ast.ArrayNode, *ast.MapNode, *ast.SliceNode:
+		ast.Patch(node, guarded(*node))
 	}
 }
 
@@ -104,7 +124,7 @@ func (g *guards) unary(node *ast.Node, n *ast.UnaryNode) {
 	case *ast.StringNode, *ast.BoolNode, *ast.NilNode:
 		g.refuse("%s needs a number, not %s", n.Operator, v)
 	}
-	ast.Patch(node, call(name, n.Node))
+	ast.Patch(node, own(name, n.Node))
 }
 
 func (g *guards) binary(node *ast.Node, n *ast.BinaryNode) {
@@ -112,11 +132,17 @@ func (g *guards) binary(node *ast.Node, n *ast.BinaryNode) {
 	mismatch := false
 	switch n.Operator {
 	case "matches":
-		ast.Patch(node, call("matches_pattern", n.Left, n.Right))
+		ast.Patch(node, own("matches_pattern", n.Left, n.Right))
+		return
+	case "contains":
+		n.Left, n.Right = own(lengthName, n.Left), own(lengthName, n.Right)
+		return
+	case "startsWith", "endsWith":
+		n.Right = own(lengthName, n.Right)
 		return
 	case "==", "!=":
 		mismatch = left != right && left > nullLiteral && right > nullLiteral
-		if !mismatch && (notNumber(left) || notNumber(right)) {
+		if !mismatch && (shortLiteral(n.Left) || shortLiteral(n.Right)) {
 			return // expr-lang compares texts, booleans and null as we do, and faster
 		}
 	case "<", "<=", ">", ">=":
@@ -134,11 +160,11 @@ func (g *guards) binary(node *ast.Node, n *ast.BinaryNode) {
 	}
 	switch n.Operator {
 	case "!=":
-		ast.Patch(node, &ast.UnaryNode{Operator: "not", Node: call(equalName, n.Left, n.Right)})
-	case "..", "**", "^": // a list may be large, and a power takes up to 8 ms
-		ast.Patch(node, call(guardName, call(operators[n.Operator], n.Left, n.Right)))
+		ast.Patch(node, &ast.UnaryNode{Operator: "not", Node: own(equalName, n.Left, n.Right)})
+	case "..": // the list may be large
+		ast.Patch(node, guarded(own(operators[n.Operator], n.Left, n.Right)))
 	default:
-		ast.Patch(node, call(operators[n.Operator], n.Left, n.Right))
+		ast.Patch(node, own(operators[n.Operator], n.Left, n.Right))
 	}
 }
 
@@ -168,31 +194,66 @@ func literalKind(n ast.Node) int {
 
 func notNumber(kind int) bool { return kind != noLiteral && kind != numberLiteral }
 
+// shortLiteral reports whether a node is null, a boolean or a short text.
+func shortLiteral(n ast.Node) bool {
+	if s, ok := n.(*ast.StringNode); ok && len(s.Value) > 16*bytesOfTick {
+		return false
+	}
+	return notNumber(literalKind(n))
+}
+
+// nodesOf counts the nodes of a tree, for its guard.
+func nodesOf(n ast.Node) ast.Node {
+	count := nodeCounter(0)
+	ast.Walk(&n, &count)
+	return &ast.IntegerNode{Value: int(count)}
+}
+
+type nodeCounter int
+
+func (c *nodeCounter) Visit(*ast.Node) { *c++ }
+
+// guarded puts a guard around a node that is evaluated once.
+func guarded(n ast.Node) ast.Node { return own(guardName, n, &ast.IntegerNode{}) }
+
 func (g *guards) refuse(format string, args ...any) {
 	if g.err == nil {
 		g.err = tapedeck.Errorf(tapedeck.Invalid, format, args...)
 	}
 }
 
-// function returns the call of a function of expr-lang with arguments that it can have, or
+// builtinCall returns the call of a function of expr-lang with arguments that it can have, or
 // of our own instead of one that compares or adds.
-func function(n *ast.BuiltinNode) ast.Node {
+func builtinCall(n *ast.BuiltinNode) ast.Node {
+	if n.Name == "trim" && len(n.Arguments) == 2 {
+		return own(trimName, n.Arguments...)
+	}
 	for i := range min(textArguments[n.Name], len(n.Arguments)) {
-		n.Arguments[i] = call(textName, &ast.StringNode{Value: n.Name}, n.Arguments[i])
+		n.Arguments[i] = own(textName, &ast.StringNode{Value: n.Name}, n.Arguments[i])
 	}
 	switch {
 	case n.Name == "sum" && len(n.Arguments) == 2:
-		return call(sumName, &ast.BuiltinNode{Name: "map", Arguments: n.Arguments})
+		return own(sumName, &ast.BuiltinNode{Name: "map", Arguments: n.Arguments})
 	case n.Name == "sum":
-		return call(sumName, n.Arguments...)
+		return own(sumName, n.Arguments...)
 	case n.Name == "sortBy":
-		return call(pairsName, append([]ast.Node{pairsOf(n.Arguments)}, n.Arguments[2:]...)...)
+		return own(pairsName, append([]ast.Node{pairsOf(n.Arguments)}, n.Arguments[2:]...)...)
 	case n.Name == "groupBy":
 		if p, ok := n.Arguments[1].(*ast.PredicateNode); ok {
-			p.Node = call(keyName, p.Node)
+			p.Node = own(keyName, p.Node)
 		}
 	case (n.Name == "take" || n.Name == "get") && len(n.Arguments) == 2:
-		n.Arguments[1] = call(wholeName, &ast.StringNode{Value: n.Name}, n.Arguments[1])
+		n.Arguments[1] = own(wholeName, &ast.StringNode{Value: n.Name}, n.Arguments[1])
+	}
+	switch n.Name {
+	case "len":
+		for i := range n.Arguments {
+			n.Arguments[i] = own(lengthName, n.Arguments[i])
+		}
+	case "count", "flatten", "fromPairs", "keys", "values", "toPairs", "reverse":
+		if len(n.Arguments) == 1 {
+			n.Arguments[0] = own(lookedAt, n.Arguments[0])
+		}
 	}
 	return n
 }
@@ -212,39 +273,97 @@ func needText(name string, v any) (any, error) {
 	return v, nil
 }
 
-func call(name string, args ...ast.Node) ast.Node {
+// own returns the call of one of our functions.
+func own(name string, args ...ast.Node) ast.Node {
+	args = append(slices.Clip(args), &ast.IdentifierNode{Value: budgetName})
 	return &ast.CallNode{Callee: &ast.IdentifierNode{Value: name}, Arguments: args}
 }
 
 // A budget is what one evaluation may use.
 type budget struct {
-	work  int
+	ticks int
 	start time.Time
+}
+
+// spend counts ticks, and fails if they are used up.
+func (b *budget) spend(ticks int) error {
+	if b.ticks += ticks; b.ticks > maxWork*ticksOfStep {
+		return errWork
+	}
+	return nil
+}
+
+// textTicks returns a tick for 16 bytes of a text, 0 for another value.
+func textTicks(v any) int {
+	s, _ := v.(string)
+	return len(s) / 16
+}
+
+// lengthOf returns the length of a list.
+func lengthOf(v any) (int, bool) {
+	switch v := v.(type) {
+	case nil, string, int, bool, decimalNumber:
+		return 0, false
+	case []any:
+		return len(v), true
+	}
+	r := reflect.ValueOf(v)
+	if r.Kind() != reflect.Slice && r.Kind() != reflect.Array {
+		return 0, false
+	}
+	return r.Len(), true
+}
+
+// converting returns the ticks for list and object, which make a new one of some values.
+func (b *budget) converting(v any) int {
+	switch v := v.(type) {
+	case nil, string, int, bool, decimalNumber, []any:
+		return 0
+	case []int:
+		return len(v)
+	}
+	if r := reflect.ValueOf(v); r.Kind() == reflect.Slice || r.Kind() == reflect.Map {
+		return 16 * r.Len()
+	}
+	return 0
+}
+
+// walk counts a step for each value in values.
+func (b *budget) walk(values []any) error {
+	size := 8 * MaxSize
+	if !b.measure(values, &size, 0) {
+		return errSize
+	}
+	return b.spend(0)
 }
 
 var (
 	errWork = tapedeck.Errorf(tapedeck.Invalid, "it takes too many steps")
+	errTime = tapedeck.Errorf(tapedeck.Invalid, "it takes longer than %s", maxTime)
 	errSize = tapedeck.Errorf(tapedeck.Invalid, "it makes a value of more than 1 MiB")
 )
 
-// guard returns v, or an error if v is too large or the budget is used up.
-func (b *budget) guard(v any) (any, error) {
-	b.work++
+// fewNodes is how many nodes of a predicate a step pays for.
+const fewNodes = 16
+
+// guard returns v, or an error if v is too large or the budget is used up. Nodes is the number
+// of nodes that made v in a predicate.
+func (b *budget) guard(v any, nodes int) (any, error) {
 	size := MaxSize
 	if !b.measure(v, &size, 0) {
 		return nil, errSize
 	}
-	if b.work > maxWork || time.Since(b.start) > maxTime {
-		return nil, errWork
+	if time.Since(b.start) > maxTime {
+		return nil, errTime
 	}
-	return v, nil
+	return v, b.spend(ticksOfStep + 2*max(nodes-fewNodes, 0))
 }
 
 // measure subtracts the size of v and reports whether something is left. It stops as
 // soon as nothing is left, so values that contain themselves many times cost no more.
 func (b *budget) measure(v any, left *int, depth int) bool {
 	*left -= 8
-	b.work++
+	b.ticks += ticksOfStep
 	if *left < 0 || depth > 200 {
 		return false
 	}
@@ -252,6 +371,7 @@ func (b *budget) measure(v any, left *int, depth int) bool {
 	case nil, bool, int:
 	case string:
 		*left -= len(v)
+		b.ticks += len(v) / bytesOfTick
 	case decimalNumber:
 		*left -= decimal.Digits
 	case farNumber:
@@ -271,7 +391,7 @@ func (b *budget) measure(v any, left *int, depth int) bool {
 		}
 	case []int:
 		*left -= 8 * len(v)
-		b.work += len(v)
+		b.ticks += ticksOfStep * len(v)
 	case []string:
 		for _, e := range v {
 			*left -= len(e) + 8

@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
 
 	"github.com/tapedeck/tapedeck"
@@ -143,7 +144,7 @@ func calculate(op string, x, y any, f operation) (any, error) {
 
 // add is the operator +: it adds numbers, and joins texts. It has a bound, because a few
 // lines with + can double a text until the memory is full.
-func add(x, y any) (any, error) {
+func (b *budget) add(x, y any) (any, error) {
 	switch x := x.(type) {
 	case int:
 		if y, ok := y.(int); ok {
@@ -156,7 +157,7 @@ func add(x, y any) (any, error) {
 			if len(x)+len(y) > MaxSize {
 				return nil, errSize
 			}
-			return x + y, nil
+			return x + y, b.spend((len(x) + len(y)) / bytesOfTick)
 		}
 	}
 	if isNumber(x) && isNumber(y) {
@@ -216,7 +217,20 @@ func remainder(x, y any) (any, error) {
 	return calculate("%", x, y, calc.Rem)
 }
 
-func power(x, y any) (any, error) { return calculate("**", x, y, calc.Pow) }
+// power is the operator **. A power with a fraction takes up to 8 ms, and one of a large
+// number half of one.
+func (b *budget) power(x, y any) (any, error) {
+	cost := 300_000
+	if n, ok := y.(int); ok && n >= -64 && n <= 64 {
+		cost = 500
+	} else if ok {
+		cost = 30_000
+	}
+	if err := b.spend(cost); err != nil {
+		return nil, err
+	}
+	return calculate("**", x, y, calc.Pow)
+}
 
 func negate(x any) (any, error) {
 	d, ok, err := operand(x)
@@ -260,15 +274,21 @@ func numbersFrom(x, y any) (any, error) {
 
 // equal is the operator ==. Numbers are equal if they are the same number; lists, if their
 // elements are.
-func equal(x, y any) (bool, error) {
+func (b *budget) equal(x, y any) (bool, error) {
+	if err := b.spend(1); err != nil {
+		return false, err
+	}
 	switch a := x.(type) {
 	case int:
 		if b, ok := y.(int); ok {
 			return a == b, nil
 		}
 	case string:
-		b, ok := y.(string)
-		return ok && a == b, nil
+		t, ok := y.(string)
+		if !ok || len(a) != len(t) {
+			return false, nil
+		}
+		return a == t, b.spend(len(a) / bytesOfTick)
 	case bool:
 		b, ok := y.(bool)
 		return ok && a == b, nil
@@ -286,39 +306,42 @@ func equal(x, y any) (bool, error) {
 		}
 		return x == y, nil
 	}
-	return equalParts(x, y)
+	return b.equalParts(x, y)
 }
 
 // equalParts compares lists and objects.
-func equalParts(x, y any) (bool, error) {
+func (b *budget) equalParts(x, y any) (bool, error) {
+	if err := b.spend(b.converting(x) + b.converting(y)); err != nil {
+		return false, err
+	}
 	if a, ok := x.([]int); ok {
 		if b, ok := y.([]int); ok {
-			return reflect.DeepEqual(a, b) || len(a) == 0 && len(b) == 0, nil
+			return slices.Equal(a, b) || len(a) == 0 && len(b) == 0, nil
 		}
 	}
 	if a, ok := list(x); ok {
-		b, ok := list(y)
-		if !ok || len(a) != len(b) {
+		l, ok := list(y)
+		if !ok || len(a) != len(l) {
 			return false, nil
 		}
 		for i := range a {
-			if same, err := equal(a[i], b[i]); !same || err != nil {
+			if same, err := b.equal(a[i], l[i]); !same || err != nil {
 				return false, err
 			}
 		}
 		return true, nil
 	}
-	a, ok1 := object(x)
-	b, ok2 := object(y)
-	if !ok1 || !ok2 || len(a) != len(b) {
+	m, ok1 := object(x)
+	o, ok2 := object(y)
+	if !ok1 || !ok2 || len(m) != len(o) {
 		return false, nil
 	}
-	for k, v := range a {
-		w, has := b[k]
+	for k, v := range m {
+		w, has := o[k]
 		if !has {
 			return false, nil
 		}
-		if same, err := equal(v, w); !same || err != nil {
+		if same, err := b.equal(v, w); !same || err != nil {
 			return false, err
 		}
 	}
@@ -348,26 +371,32 @@ func reflectNil(v any) bool {
 }
 
 // compare returns the order of two numbers or two texts.
-func compare(op string, x, y any) (int, error) {
+func (b *budget) compare(op string, x, y any) (int, error) {
+	if err := b.spend(2); err != nil {
+		return 0, err
+	}
 	switch a := x.(type) {
 	case int:
 		if b, ok := y.(int); ok {
 			return cmp.Compare(a, b), nil
 		}
 	case string:
-		if b, ok := y.(string); ok {
-			return cmp.Compare(a, b), nil
+		if t, ok := y.(string); ok {
+			return cmp.Compare(a, t), b.spend(min(len(a), len(t)) / bytesOfTick)
 		}
 	}
 	if !isNumber(x) || !isNumber(y) {
 		return 0, tapedeck.Errorf(tapedeck.Invalid, "%s cannot compare %s and %s", op, describe(x), describe(y))
 	}
-	a, b, err := operands(op, x, y)
-	return a.Cmp(b), err
+	d, e, err := operands(op, x, y)
+	return d.Cmp(e), err
 }
 
 // in is the operator in: whether a list has an element, or an object a key.
-func in(x, y any) (bool, error) {
+func (b *budget) in(x, y any) (bool, error) {
+	if err := b.spend(b.converting(y) + textTicks(x)); err != nil {
+		return false, err
+	}
 	if y == nil {
 		return false, nil
 	}
@@ -391,7 +420,7 @@ func in(x, y any) (bool, error) {
 	}
 	if l, ok := list(y); ok {
 		for _, v := range l {
-			if same, err := equal(v, x); same || err != nil {
+			if same, err := b.equal(v, x); same || err != nil {
 				return same, err
 			}
 		}

@@ -137,7 +137,7 @@ func TestManyNumbers(t *testing.T) {
 	for i := range 60 {
 		double += fmt.Sprintf("let a%d = groupBy([a%d, a%d], 1); ", i+1, i, i)
 	}
-	synctest.Test(t, func(t *testing.T) { // its clock stands still while the evaluation runs, so only the steps count
+	synctest.Test(t, func(t *testing.T) { // its clock stands still while the evaluation runs: the time does not count
 		begin := time.Now()
 		for source, want := range map[string]string{
 			double + "a60 == a60": "more than 1 MiB", double + "a60": "more than 1 MiB",

@@ -10,13 +10,16 @@ import (
 const maxMatch = 100_000_000
 
 // pattern compiles a regular expression of Go for a text. The flags are those of FEEL.
-func pattern(text, expression, flags string) (*regexp.Regexp, error) {
+func (b *budget) pattern(text, expression, flags string) (*regexp.Regexp, error) {
 	if flags != "" {
 		if strings.Trim(flags, "ims") != "" {
 			_, err := wrong("the flags %s are not supported, only i, m and s", quote(flags))
 			return nil, err
 		}
 		expression = "(?" + flags + ")" + expression
+	}
+	if err := b.spend(8 * len(expression)); err != nil {
+		return nil, err
 	}
 	parsed, err := syntax.Parse(expression, syntax.Perl)
 	if err != nil {
@@ -26,6 +29,9 @@ func pattern(text, expression, flags string) (*regexp.Regexp, error) {
 	program, err := syntax.Compile(parsed.Simplify())
 	if err != nil || len(program.Inst)*len(text) > maxMatch {
 		_, err := wrong("the text or the pattern is too long")
+		return nil, err
+	}
+	if err := b.spend(len(program.Inst) * (16 + len(text)/3)); err != nil {
 		return nil, err
 	}
 	return regexp.Compile(expression)
@@ -47,7 +53,7 @@ func allTexts(a []any, least, most int) ([]string, bool) {
 }
 
 // matchesPattern is the operator matches, and the function matches of FEEL.
-func matchesPattern(a []any) (any, error) {
+func matchesPattern(b *budget, a []any) (any, error) {
 	if len(a) > 0 && a[0] == nil {
 		return false, nil
 	}
@@ -55,7 +61,7 @@ func matchesPattern(a []any) (any, error) {
 	if !ok {
 		return wrong("it takes a text and a pattern")
 	}
-	r, err := pattern(t[0], t[1], t[2])
+	r, err := b.pattern(t[0], t[1], t[2])
 	if err != nil {
 		return nil, err
 	}
@@ -63,13 +69,16 @@ func matchesPattern(a []any) (any, error) {
 }
 
 // replacePattern is the function replace of FEEL.
-func replacePattern(a []any) (any, error) {
+func replacePattern(b *budget, a []any) (any, error) {
 	t, ok := allTexts(a, 3, 4)
 	if !ok {
 		return wrong("it takes a text, a pattern, what to write instead, and perhaps flags")
 	}
-	r, err := pattern(t[0], t[1], t[3])
+	r, err := b.pattern(t[0], t[1], t[3])
 	if err != nil {
+		return nil, err
+	}
+	if err := b.spend(8 * len(t[0])); err != nil { // an empty pattern is found at each character
 		return nil, err
 	}
 	by, groups := replacement(t[2])
@@ -110,13 +119,16 @@ func replacement(text string) (by string, groups int) {
 }
 
 // splitPattern is the function split of FEEL.
-func splitPattern(a []any) (any, error) {
+func splitPattern(b *budget, a []any) (any, error) {
 	t, ok := allTexts(a, 2, 2)
 	if !ok {
 		return wrong("it takes a text and a pattern")
 	}
-	r, err := pattern(t[0], t[1], "")
+	r, err := b.pattern(t[0], t[1], "")
 	if err != nil {
+		return nil, err
+	}
+	if err := b.spend(4 * len(t[0])); err != nil {
 		return nil, err
 	}
 	out := []any{}
