@@ -24,6 +24,7 @@ import (
 // bounds.
 var disabled = []string{"now", "date", "duration", "timezone", "repeat", "replace", "join", "concat", "string", "uniq",
 	"abs", "ceil", "floor", "round", "int", "float", "min", "max", "mean", "median", "sort", "type", "toJSON", "fromJSON", // ours know decimals
+	"bitand", "bitor", "bitxor", "bitnand", "bitnot", "bitshl", "bitshr", "bitushr", // ours lose no bits
 }
 
 // lenient functions accept a variable that does not exist.
@@ -94,6 +95,14 @@ var functions = map[string]function{
 	"median":          median,
 	"sort":            sortList,
 	"type":            cheap(typeOf),
+	"bitand":          bitwise(func(x, y int) (any, error) { return x & y, nil }),
+	"bitor":           bitwise(func(x, y int) (any, error) { return x | y, nil }),
+	"bitxor":          bitwise(func(x, y int) (any, error) { return x ^ y, nil }),
+	"bitnand":         bitwise(func(x, y int) (any, error) { return x &^ y, nil }),
+	"bitnot":          cheap(bitNot),
+	"bitshl":          shift(shiftLeft),
+	"bitshr":          shift(func(x int, y uint) (any, error) { return x >> y, nil }),
+	"bitushr":         shift(func(x int, y uint) (any, error) { return int(uint(x) >> y), nil }), //nolint:gosec // the bits stay as they are
 	"toJSON":          walking(toJSON),
 	"fromJSON":        costing(16, 0, fromJSON),
 }

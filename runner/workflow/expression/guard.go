@@ -339,7 +339,7 @@ func (b *budget) walk(values []any) error {
 
 var (
 	errWork = tapedeck.Errorf(tapedeck.Invalid, "it takes too many steps")
-	errTime = tapedeck.Errorf(tapedeck.Invalid, "it takes longer than %s", maxTime)
+	errTime = tapedeck.Errorf(tapedeck.Invalid, "it takes longer than %d seconds", maxTime/time.Second)
 	errSize = tapedeck.Errorf(tapedeck.Invalid, "it makes a value of more than 1 MiB")
 )
 

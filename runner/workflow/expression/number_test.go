@@ -100,6 +100,25 @@ func hasFloat(v any) bool {
 	return false
 }
 
+// TestBits: the functions of bits are exact, or fail.
+func TestBits(t *testing.T) {
+	for source, want := range map[string]string{
+		`bitand(id, 3)`: "1", `bitor(4, 1)`: "5", `bitxor(6, 3)`: "5", `bitnand(7, 2)`: "5", `bitnot(0)`: "-1", `bitand(-1, 255)`: "255", `bitand(2.0, 3)`: "2", `bitnot(most)`: "-9223372036854775808",
+		`bitshl(1, 3)`: "8", `bitshl(1, 62)`: "4611686018427387904", `bitshl(-1, 63)`: "-9223372036854775808", `bitshl(0, 1000)`: "0", `bitshr(8, 2)`: "2", `bitshr(-8, 1)`: "-4", `bitshr(-1, 100)`: "-1", `bitushr(8, 2)`: "2", `bitushr(-1, 1)`: "9223372036854775807", `bitushr(-1, 64)`: "0",
+		`bitshl(1, 63)`: "! 1 shifted by 63 bits does not fit in 64 bits", `bitshl(1, 64)`: "! does not fit", `bitshl(most, 1)`: "! does not fit", `bitshl(3, 62)`: "! does not fit", `bitshl(-3, 62)`: "! does not fit", `bitshl(1, -1)`: "! bits from 0, not -1", `bitshr(1, -1)`: "! bits from 0", `bitushr(1, -1)`: "! bits from 0",
+		`bitand(1, 0.5)`: "! it takes whole numbers of 64 bits, not 0.5", `bitor(above, 1)`: "! not 9223372036854775808", `bitxor(1, above)`: "! 64 bits", `bitnand(1.5, 1)`: "! 64 bits", `bitnot(0.5)`: "! 64 bits", `bitnot(above)`: "! 64 bits", `bitshl(0.5, 1)`: "! 64 bits", `bitshl(1, 0.5)`: "! 64 bits", `bitshr(above, 1)`: "! 64 bits", `bitushr(above, 1)`: "! 64 bits", `bitand(far, 1)`: "! the number 1e7000", `bitand("1", 1)`: "! the text", `bitand(1)`: "! two whole numbers", `bitnot()`: "! one whole number",
+	} {
+		out, err := must(t, source).Eval(exact(t, numbers))
+		got := fmt.Sprint(out)
+		if err != nil {
+			got = "! " + err.Error()
+		}
+		if part, fails := strings.CutPrefix(want, "! "); got != want && (!fails || err == nil || !strings.Contains(got, part)) {
+			t.Errorf("%s is %s, want %s", source, got, want)
+		}
+	}
+}
+
 // TestNumbersFail has what no number can be. None of it costs anything.
 func TestNumbersFail(t *testing.T) {
 	for source, want := range map[string]string{
