@@ -64,7 +64,7 @@ func (c *collector) call(n *ast.CallNode) {
 		return
 	}
 	c.callees[id.Value]++
-	if functions[id.Value] == nil {
+	if functions[id.Value] == nil && id.Value != literalName {
 		c.refuse(unknownFunction(id.Value))
 		return
 	}

@@ -23,12 +23,14 @@ const (
 	lookedAt   = "__looked_at"
 	lengthName = "__length"
 	trimName   = "__trim"
-	textName   = "__text"
-	wholeName  = "__whole"
-	keyName    = "__key"
-	sumName    = "__sum"
-	pairsName  = "__sort_pairs"
-	equalName  = "__equal"
+
+	literalName = "__literal" // of a number that expr-lang cannot read; only until it is compiled
+	textName    = "__text"
+	wholeName   = "__whole"
+	keyName     = "__key"
+	sumName     = "__sum"
+	pairsName   = "__sort_pairs"
+	equalName   = "__equal"
 )
 
 // These bound an evaluation. A step is an element of a predicate that is evaluated, or a node of
@@ -78,7 +80,10 @@ func (g *guards) Visit(node *ast.Node) {
 			n.Property = own(lengthName, n.Property)
 		}
 	case *ast.CallNode:
-		if id, ok := n.Callee.(*ast.IdentifierNode); ok && functions[id.Value] != nil {
+		switch id, ok := n.Callee.(*ast.IdentifierNode); {
+		case ok && id.Value == literalName:
+			ast.Patch(node, g.number(n.Arguments[0].(*ast.StringNode).Value))
+		case ok && functions[id.Value] != nil:
 			ast.Patch(node, guarded(own(id.Value, n.Arguments...)))
 		}
 	case *ast.ArrayNode, *ast.MapNode, *ast.SliceNode:
@@ -93,11 +98,16 @@ func (g *guards) literal(n *ast.FloatNode) ast.Node {
 	if at.From >= 0 && at.From <= at.To && at.To <= len(g.source) {
 		text = strings.ReplaceAll(string(g.source[at.From:at.To]), "_", "")
 	}
-	d, err := decimal.Parse(text)
-	switch f, wrong := strconv.ParseFloat(text, 64); {
-	case wrong != nil || f != n.Value:
+	if f, err := strconv.ParseFloat(text, 64); err != nil || f != n.Value {
 		g.refuse("a number cannot be read")
-	case err != nil:
+	}
+	return g.number(text)
+}
+
+// number returns the node of a number.
+func (g *guards) number(text string) ast.Node {
+	d, err := decimal.Parse(text)
+	if err != nil {
 		g.refuse("the number %s cannot be computed with: %s", shorten(text, 50), decimal.Bounds)
 	}
 	if i, ok := number(d).(int); ok {

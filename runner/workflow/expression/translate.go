@@ -148,7 +148,8 @@ func (t *translator) one(depth int) (string, error) {
 }
 
 // number returns a number so that expr-lang can read it. It reads whole numbers beyond an
-// int64 only with a point, and then as float64; see guards.literal.
+// int64 only with a point, and then as float64; see guards.literal. It reads no number that is
+// beyond a float64.
 func (t *translator) number(text string) (string, error) {
 	plain := strings.ReplaceAll(text, "_", "")
 	if strings.Trim(plain, "0123456789") == "" {
@@ -157,7 +158,7 @@ func (t *translator) number(text string) (string, error) {
 		}
 	}
 	if f, err := strconv.ParseFloat(text, 64); err != nil && math.IsInf(f, 0) {
-		return "", t.refuse("the number %s is too large to be written in an expression", shorten(text, 50))
+		return literalName + `("` + plain + `")`, nil
 	}
 	return text, nil
 }
