@@ -56,7 +56,7 @@ func (w *walker) items(n *bpmn.Node, scope string) (json.RawMessage, error) {
 	}
 	count, ok := wholeNumber(v)
 	if !ok || count < 0 || count > most {
-		return nil, tapedeck.Errorf(tapedeck.Invalid, "the number of instances of %s is %v; it must be a whole number from 0 to %d", title(n), v, most)
+		return nil, tapedeck.Errorf(tapedeck.Invalid, "the number of instances of %s is %s; it must be a whole number from 0 to %d", title(n), expression.Describe(v), most)
 	}
 	list := make([]int, count)
 	for i := range list {

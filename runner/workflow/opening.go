@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
@@ -163,6 +164,9 @@ func (r *Runner) firstVariables(start *bpmn.Node, given map[string]json.RawMessa
 	for name, value := range r.options.variables(given) {
 		if len(value) > maxVariable {
 			return nil, tapedeck.Errorf(tapedeck.TooLarge, "the variable %.100q has %d bytes; at most %d are allowed", name, len(value), maxVariable)
+		}
+		if err := checkNesting("the variable "+strconv.Quote(name), value); err != nil {
+			return nil, err
 		}
 		out[name] = value
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/jsonobj"
 	"github.com/tapedeck/tapedeck/runner/workflow/bpmn"
 	"github.com/tapedeck/tapedeck/runner/workflow/expression"
 	"github.com/tapedeck/tapedeck/view"
@@ -39,6 +40,18 @@ func decodeAll(raw map[string]json.RawMessage) map[string]any {
 	return out
 }
 
+// maxNesting leaves room for what is around a value in an event: an event that is nested too deep
+// is refused, and its run would end without a word about the element.
+const maxNesting = jsonobj.MaxNesting - 10
+
+// checkNesting refuses a value that no event can have.
+func checkNesting(what string, raw json.RawMessage) error {
+	if jsonobj.Nesting(raw) > maxNesting {
+		return tapedeck.Errorf(tapedeck.Invalid, "%.200s is nested more than %d deep", what, maxNesting)
+	}
+	return nil
+}
+
 // encodeAll encodes variables, and refuses those that are too large.
 func encodeAll(values map[string]any) (tapedeck.Members, error) {
 	if len(values) == 0 {
@@ -49,6 +62,9 @@ func encodeAll(values map[string]any) (tapedeck.Members, error) {
 		raw := encode(v)
 		if len(raw) > maxVariable {
 			return nil, tapedeck.Errorf(tapedeck.TooLarge, "the variable %.100q would have %d bytes; at most %d are allowed", name, len(raw), maxVariable)
+		}
+		if err := checkNesting("the variable "+strconv.Quote(name), raw); err != nil {
+			return nil, err
 		}
 		out[name] = raw
 	}

@@ -12,7 +12,10 @@ import (
 	"github.com/tapedeck/tapedeck/runner/workflow/expression"
 )
 
-const maxFields = 200
+const (
+	maxFields = 200
+	maxLength = 1 << 53 // the largest limit of a text that every client reads exactly
+)
 
 func (n *Node) addField(f Field) {
 	if n.Form == nil {
@@ -112,11 +115,16 @@ func (r *reader) bounds(where at, f *Field, limits map[string]string) {
 		// diagram says would let another number through.
 		v, _ := strconv.ParseFloat(text, 64)
 		if kept, err := decimal.FromFloat(v); err != nil || kept != d {
-			r.refuse(where, "a limit has at most 15 digits", "%s of the field %s is %.40q, which is too long for a limit", name, f.ID, text)
+			r.refuse(where, "a limit of up to 15 digits is kept exactly", "%s of the field %s is %.40q, which is too long for a limit", name, f.ID, text)
 			continue
 		}
 		length := int(v)
-		switch strings.ToLower(name) {
+		lower := strings.ToLower(name)
+		if n, whole := d.Int(); lower != "min" && lower != "max" && (!whole || n < 0 || n > maxLength) {
+			r.refuse(where, "", "%s of the field %s is %.40q, not a whole number from 0 to %d", name, f.ID, text, maxLength)
+			continue
+		}
+		switch lower {
 		case "min":
 			f.Min = &v
 		case "max":

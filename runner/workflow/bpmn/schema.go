@@ -2,6 +2,8 @@ package bpmn
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"maps"
 	"math"
 	"net/url"
@@ -12,6 +14,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/decimal"
 	"github.com/tapedeck/tapedeck/internal/jsonobj"
 	"github.com/tapedeck/tapedeck/runner/workflow/expression"
 )
@@ -40,12 +43,16 @@ func readSchema(text string) (s *resultSchema, hint string, err error) {
 	if json.Valid([]byte(text)) && jsonobj.Nesting([]byte(text)) > maxSchemaNest {
 		return nil, "", tapedeck.Errorf(tapedeck.Invalid, "the schema is nested more than %d deep", maxSchemaNest)
 	}
+	v, _ := expression.Decode([]byte(text))
+	if wrong := wrongCount("#", v); wrong != "" {
+		return nil, "", tapedeck.Errorf(tapedeck.Invalid, "the schema has %s; it must be a whole number from 0 to %d, without an exponent", wrong, math.MaxInt32)
+	}
 	s = &resultSchema{root: new(jsonschema.Schema), parts: map[string]*jsonschema.Schema{}}
 	if err := json.Unmarshal([]byte(text), s.root); err != nil {
-		return nil, `write for example {"type": "object", "required": ["severity"]}`, tapedeck.Errorf(tapedeck.Invalid, "the schema is not a JSON Schema: %v", err)
+		return nil, `write for example {"type": "object", "required": ["severity"]}`, tapedeck.Errorf(tapedeck.Invalid, "the schema is not a JSON Schema: %s", unreadable(err))
 	}
-	if v, _ := expression.Decode([]byte(text)); longNumber(v) != "" {
-		return nil, "a number in a schema has at most 15 digits", tapedeck.Errorf(tapedeck.Invalid, "the schema has the number %.40s, which is too long", longNumber(v))
+	if longNumber(v) != "" {
+		return nil, "a number of up to 15 digits is kept exactly", tapedeck.Errorf(tapedeck.Invalid, "the schema has the number %.40s, which is too long", longNumber(v))
 	}
 	if s.resolved, err = s.root.Resolve(nil); err != nil {
 		return nil, "", tapedeck.Errorf(tapedeck.Invalid, "the schema cannot be used: %v", err)
@@ -64,6 +71,59 @@ func readSchema(text string) (s *resultSchema, hint string, err error) {
 		return nil, "refer to it from a property or an item", tapedeck.Errorf(tapedeck.Invalid, "the schema at %.100s refers to itself for the same value", loop)
 	}
 	return s, "", nil
+}
+
+// counts are the keywords of a schema that count something, and values those that have any value.
+var (
+	counts = words(`minLength maxLength minItems maxItems minProperties maxProperties minContains maxContains`)
+	values = words(`const enum default examples`)
+)
+
+// wrongCount returns a keyword that cannot count what it says, with its place, "" if there is
+// none. It has the bounds of the library, which would say so with the names of Go's types, or not at all.
+func wrongCount(at string, v any) string {
+	if list, ok := v.([]any); ok {
+		for i, e := range list {
+			if wrong := wrongCount(at+"/"+strconv.Itoa(i), e); wrong != "" {
+				return wrong
+			}
+		}
+	}
+	object, _ := v.(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		switch e := object[name].(type) {
+		case json.Number:
+			d, err := decimal.Parse(e.String())
+			if n, whole := d.Int(); counts[name] && (err != nil || !whole || n < 0 || n > math.MaxInt32 || strings.ContainsAny(e.String(), "eE")) {
+				return fmt.Sprintf("%s %.40s at %.100s", name, e, at)
+			}
+		case string:
+			if counts[name] {
+				return fmt.Sprintf("%s %.40q at %.100s", name, e, at)
+			}
+		default:
+			if !values[name] {
+				if wrong := wrongCount(at+"/"+name, e); wrong != "" {
+					return wrong
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// unreadable says why a schema cannot be decoded, without the names of Go's types.
+func unreadable(err error) string {
+	var wrong *json.UnmarshalTypeError
+	if !errors.As(err, &wrong) {
+		return err.Error()
+	}
+	name := wrong.Field[strings.LastIndex(wrong.Field, ".")+1:]
+	if name == "" {
+		name = "a schema"
+	}
+	kind, _, _ := strings.Cut(wrong.Value, " ")
+	return name + " cannot be of the type " + kind
 }
 
 // note notes a part of the schema and those in it.

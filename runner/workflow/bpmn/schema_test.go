@@ -90,3 +90,36 @@ func TestDeepSchema(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// A schema that cannot be read is refused with its place, and without the names of Go's types.
+func TestUnreadableSchemas(t *testing.T) {
+	const count = "it must be a whole number from 0 to 2147483647, without an exponent"
+	for schema, want := range map[string]string{
+		`{"minLength": 1e30}`: "the schema has minLength 1e30 at #; " + count, `{"properties": {"a": {"items": [true, {"maxItems": -1}]}}}`: "maxItems -1 at #/properties/a/items/1; " + count, `{"maxLength": 1.5}`: "maxLength 1.5 at #; " + count,
+		`{"minProperties": "x"}`: `minProperties "x" at #; ` + count, `{"minContains": 1e7000}`: "minContains 1e7000 at #; " + count, `{"maxLength": 2147483648}`: count, `{"maxLength": 1e3}`: count,
+		`{"maxLength": 2147483647, "minLength": 2.0, "properties": {"minLength": {"type": "integer"}}, "default": {"minLength": "x"}, "enum": [{"maxItems": -1}]}`: "",
+		`{"required": "a"}`: "the schema is not a JSON Schema: required cannot be of the type string", `{"minimum": "3"}`: "minimum cannot be of the type string", `[1]`: "a schema cannot be of the type array", `{"type": 5}`: "not a JSON Schema", `{"a":`: "not a JSON Schema",
+	} {
+		_, _, err := readSchema(schema)
+		if (err == nil) != (want == "") || err != nil && (!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "struct") || strings.Contains(err.Error(), "unmarshal")) {
+			t.Errorf("%s: %v, want %s", schema, err, want)
+		}
+	}
+}
+
+// TestNumbersOfLimits: a limit of a field, or a number of a schema, is accepted exactly if a
+// float64 has its digits.
+func TestNumbersOfLimits(t *testing.T) {
+	for number, want := range map[string]bool{
+		"0": true, "-0.5": true, "0.1": true, "999999999999999": true, "0.123456789012345": true, "123456789.012345": true, "1e308": true, "-1.7e308": true, "1e-300": true, "9007199254740992": true, "1.7976931348623157e308": true, "12.50": true,
+		"9007199254740993": false, "0.12345678901234567890": false, "1e309": false, "1.8e308": false, "1e-400": false, "12345678901234567.5": false,
+	} {
+		_, _, err := readSchema(`{"minimum": ` + number + `}`)
+		r := &reader{}
+		var f Field
+		r.bounds(at{}, &f, map[string]string{"min": number})
+		if (err == nil) != want || (len(r.problems) == 0) != want || (f.Min != nil) != want {
+			t.Errorf("%s: %v, %v", number, err, r.problems)
+		}
+	}
+}

@@ -42,6 +42,8 @@ const (
 	callTicks   = 8
 	bytesOfTick = 64 // of texts that are compared or copied
 	maxTime     = 30 * time.Second
+
+	maxDepthOfValue = 200
 )
 
 // maxWork is how many steps an evaluation takes at most. Only tests change it.
@@ -293,6 +295,15 @@ func own(name string, args ...ast.Node) ast.Node {
 type budget struct {
 	ticks int
 	start time.Time
+	deep  bool // a value is nested too deep to be measured
+}
+
+// sizeError is the error of a value that measure refuses.
+func (b *budget) sizeError() error {
+	if b.deep {
+		return errDeep
+	}
+	return errSize
 }
 
 // spend counts ticks, and fails if they are used up.
@@ -342,13 +353,14 @@ func (b *budget) converting(v any) int {
 func (b *budget) walk(values []any) error {
 	size := 8 * MaxSize
 	if !b.measure(values, &size, 0) {
-		return errSize
+		return b.sizeError()
 	}
 	return b.spend(0)
 }
 
 var (
 	errWork = tapedeck.Errorf(tapedeck.Invalid, "it takes too many steps")
+	errDeep = tapedeck.Errorf(tapedeck.Invalid, "it has a value that is nested more than %d deep", maxDepthOfValue)
 	errTime = tapedeck.Errorf(tapedeck.Invalid, "it takes longer than %d seconds", maxTime/time.Second)
 	errSize = tapedeck.Errorf(tapedeck.Invalid, "it makes a value of more than 1 MiB")
 )
@@ -361,7 +373,7 @@ const fewNodes = 16
 func (b *budget) guard(v any, nodes int) (any, error) {
 	size := MaxSize
 	if !b.measure(v, &size, 0) {
-		return nil, errSize
+		return nil, b.sizeError()
 	}
 	if time.Since(b.start) > maxTime {
 		return nil, errTime
@@ -374,7 +386,7 @@ func (b *budget) guard(v any, nodes int) (any, error) {
 func (b *budget) measure(v any, left *int, depth int) bool {
 	*left -= 8
 	b.ticks += ticksOfStep
-	if *left < 0 || depth > 200 {
+	if b.deep = b.deep || depth > maxDepthOfValue; *left < 0 || b.deep {
 		return false
 	}
 	switch v := v.(type) {
@@ -471,9 +483,9 @@ func normalize(v any) any {
 
 // export returns a result as JSON has it. What has no form in JSON is an error.
 func export(v any) (any, error) {
-	size := MaxSize
-	if !(&budget{}).measure(v, &size, 0) {
-		return nil, errSize
+	b, size := &budget{}, MaxSize
+	if !b.measure(v, &size, 0) {
+		return nil, b.sizeError()
 	}
 	return exported(v)
 }
@@ -510,6 +522,9 @@ func exported(v any) (any, error) {
 	}
 	return reflected(v)
 }
+
+// Describe names a value in a sentence: null, 2.5, the text "two", a list.
+func Describe(v any) string { return describe(normalize(v)) }
 
 // describe names the type of a value.
 func describe(v any) string {
