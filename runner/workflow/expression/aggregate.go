@@ -59,7 +59,7 @@ func floatOf(a []any) (any, error) {
 
 // numbers returns the numbers of values and of the lists in them.
 func (b *budget) numbers(values []any, out []any) ([]any, error) {
-	if err := b.spend(2 * len(values)); err != nil {
+	if err := b.spend(4 * len(values)); err != nil {
 		return nil, err
 	}
 	for _, v := range values {

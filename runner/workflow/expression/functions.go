@@ -67,13 +67,13 @@ func cheap(f func(args []any) (any, error)) function { return costing(0, 0, f) }
 // functions are ours.
 var functions = map[string]function{
 	"join":            walking(joinTexts),
-	"replace":         costing(4, 0, replaceText),
+	"replace":         costing(12, 0, replaceText),
 	"concat":          costing(0, 1, concatLists),
 	"string":          walking(func(a []any) (any, error) { return one(a, func(v any) any { return text(v) }) }),
 	"is_defined":      cheap(func(a []any) (any, error) { return one(a, func(v any) any { return v != nil }) }),
 	"is_empty":        costing(0, 1, func(a []any) (any, error) { return one(a, isEmpty) }),
 	"get_or_else":     cheap(getOrElse),
-	"substring":       costing(4, 0, substring),
+	"substring":       costing(8, 0, substring),
 	"starts_with":     costing(1, 0, func(a []any) (any, error) { return texts(a, strings.HasPrefix) }),
 	"ends_with":       costing(1, 0, func(a []any) (any, error) { return texts(a, strings.HasSuffix) }),
 	"string_contains": costing(1, 0, func(a []any) (any, error) { return texts(a, strings.Contains) }),
@@ -128,7 +128,7 @@ var ownFunctions = map[string]function{
 	sumName:         sum,
 	pairsName:       sortPairs,
 	keyName:         costing(1, 0, func(a []any) (any, error) { return key(a[0]) }),
-	textName:        costing(4, 0, func(a []any) (any, error) { return needText(a[0].(string), a[1]) }),
+	textName:        costing(12, 0, func(a []any) (any, error) { return needText(a[0].(string), a[1]) }),
 	wholeName:       cheap(func(a []any) (any, error) { return whole(a[0].(string), a[1]) }),
 	lookedAt:        costing(1, 1, func(a []any) (any, error) { return a[0], nil }),
 	lengthName:      costing(1, 0, func(a []any) (any, error) { return a[0], nil }),
@@ -137,11 +137,17 @@ var ownFunctions = map[string]function{
 }
 
 func two(f func(x, y any) (any, error)) function {
-	return func(_ *budget, a []any) (any, error) { return f(a[0], a[1]) }
+	return bounded(func(_ *budget, x, y any) (any, error) { return f(x, y) })
 }
 
 func bounded[T any](f func(b *budget, x, y any) (T, error)) function {
-	return func(b *budget, a []any) (any, error) { return f(b, a[0], a[1]) }
+	return func(b *budget, a []any) (any, error) {
+		out, err := f(b, a[0], a[1])
+		if _, ok := any(out).(decimalNumber); ok && err == nil {
+			err = b.spend(decimalTicks)
+		}
+		return out, err
+	}
 }
 
 func ordered(op string, is func(n int) bool) func(b *budget, x, y any) (bool, error) {

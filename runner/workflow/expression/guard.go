@@ -38,10 +38,11 @@ const (
 // steps, ticks of 30 ns about: so an expression fails on a busy server exactly if it fails on an
 // idle one. The time is the last resort, for work that nobody has thought of.
 const (
-	ticksOfStep = 64
-	callTicks   = 8
-	bytesOfTick = 64 // of texts that are compared or copied
-	maxTime     = 30 * time.Second
+	ticksOfStep  = 64
+	callTicks    = 8
+	decimalTicks = 16 // to compute a decimal
+	bytesOfTick  = 64 // of texts that are compared or copied
+	maxTime      = 30 * time.Second
 
 	maxDepthOfValue = 200
 )

@@ -18,7 +18,7 @@ func (b *budget) pattern(text, expression, flags string) (*regexp.Regexp, error)
 		}
 		expression = "(?" + flags + ")" + expression
 	}
-	if err := b.spend(8 * len(expression)); err != nil {
+	if err := b.spend(24 * len(expression)); err != nil {
 		return nil, err
 	}
 	parsed, err := syntax.Parse(expression, syntax.Perl)
@@ -31,7 +31,7 @@ func (b *budget) pattern(text, expression, flags string) (*regexp.Regexp, error)
 		_, err := wrong("the text or the pattern is too long")
 		return nil, err
 	}
-	if err := b.spend(len(program.Inst) * (16 + len(text)/3)); err != nil {
+	if err := b.spend(len(program.Inst) * (32 + len(text)/3)); err != nil {
 		return nil, err
 	}
 	return regexp.Compile(expression)
