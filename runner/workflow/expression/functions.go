@@ -160,7 +160,7 @@ func ordered(op string, is func(n int) bool) func(b *budget, x, y any) (bool, er
 // call calls a function with arguments of which the last one is the budget; see own.
 func (f function) call(args []any) (any, error) {
 	last := len(args) - 1
-	b := args[last].(*budget) //nolint:errcheck,forcetypeassert // guards has put it there
+	b := args[last].(*budget) // guards has put it there
 	if err := b.spend(callTicks); err != nil {
 		return nil, err
 	}

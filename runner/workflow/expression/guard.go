@@ -337,7 +337,7 @@ func lengthOf(v any) (int, bool) {
 }
 
 // converting returns the ticks for list and object, which make a new one of some values.
-func (b *budget) converting(v any) int {
+func converting(v any) int {
 	switch v := v.(type) {
 	case nil, string, int, bool, decimalNumber, []any:
 		return 0

@@ -311,7 +311,7 @@ func (b *budget) equal(x, y any) (bool, error) {
 
 // equalParts compares lists and objects.
 func (b *budget) equalParts(x, y any) (bool, error) {
-	if err := b.spend(b.converting(x) + b.converting(y)); err != nil {
+	if err := b.spend(converting(x) + converting(y)); err != nil {
 		return false, err
 	}
 	if a, ok := x.([]int); ok {
@@ -394,7 +394,7 @@ func (b *budget) compare(op string, x, y any) (int, error) {
 
 // in is the operator in: whether a list has an element, or an object a key.
 func (b *budget) in(x, y any) (bool, error) {
-	if err := b.spend(b.converting(y) + textTicks(x)); err != nil {
+	if err := b.spend(converting(y) + textTicks(x)); err != nil {
 		return false, err
 	}
 	if y == nil {
