@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"errors"
+	"strings"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/payload"
@@ -269,6 +270,9 @@ func (w *walker) failWith(id, code string, err error) {
 	var e *tapedeck.Error
 	if errors.As(err, &e) {
 		message = e.Message
+		if where, ok := strings.CutSuffix(err.Error(), e.Error()); ok {
+			message = where + message // such as the line of a script
+		}
 	}
 	w.fail(id, code, message)
 }

@@ -22,7 +22,7 @@ func TestSentences(t *testing.T) {
 		{"a text of instances", instances("= word"), `the number of instances of "T" is the text "two"; it must be`},
 		{"an object of instances", instances(`= {"a": 1}`), `the number of instances of "T" is an object; it must be`},
 		{"too many instances", instances("= 10001"), `the number of instances of "T" is 10001; it must be`},
-		{"a deep value", diagramOf(startEnd+script("T", "x = deep"), "S>T", "T>E"), deep + `the expression "deep" fails: it has a value that is nested more than 200 deep`},
+		{"a deep value", diagramOf(startEnd+script("T", "x = deep"), "S>T", "T>E"), deep + `line 1 of the script: the expression "deep" fails: it has a value that is nested more than 200 deep`},
 		{"a deep value in a function", diagramOf(startEnd+script("T", "x = len(string(deep))"), "S>T", "T>E"), "fails: it has a value that is nested more than 200 deep"},
 		{"a deep value in a text", diagramOf(startEnd+agentTask("T", "look at {{ deep }}", "r"), "S>T", "T>E"), deep + `the expression "deep" fails: it has a value that is nested more than 200 deep`},
 		{"a deep list", collection, deep + `the expression "= deep" fails: it has a value that is nested more than 200 deep`},
