@@ -17,7 +17,7 @@ import (
 
 // CheckpointForm is the version of the JSON format of all folds in this
 // package.
-const CheckpointForm = 14
+const CheckpointForm = 15
 
 type savedConversation struct {
 	Next    int64        `json:"next"`
@@ -57,7 +57,7 @@ type savedLane struct {
 type savedMessage struct {
 	Message
 	Doc   *savedState `json:"doc,omitempty"`   // only for an activity
-	Named bool        `json:"named,omitempty"` // whether looking up its id finds it
+	Named bool        `json:"named,omitempty"` // whether looking up its name finds it
 
 	Pieces payload.Piece `json:"pieces,omitempty"` // in place of the text, if that has halves of characters
 }
@@ -118,7 +118,7 @@ func (l *lane) save() savedLane {
 	for _, m := range l.messages.items {
 		if !m.removed {
 			messages[m] = len(s.Messages)
-			s.Messages = append(s.Messages, m.save(l.message[m.ID] == m))
+			s.Messages = append(s.Messages, m.save(l.message[m.name()] == m))
 		}
 	}
 	for _, k := range l.calls.items {
@@ -247,7 +247,7 @@ func (s *savedLane) restore() (*lane, bool) {
 		m := saved.restore()
 		l.messages.add(m)
 		if saved.Named {
-			l.message[m.ID] = m
+			l.message[m.name()] = m
 		}
 		g := groupOf(m.Role)
 		l.groups[g] = append(l.groups[g], m)

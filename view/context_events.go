@@ -161,7 +161,7 @@ type utterance struct {
 // which they began.
 func utterances(s Snapshot, of *Instance) []*utterance {
 	var all []*utterance
-	byID := map[[2]string]*utterance{} // by invocation and message id; the newest utterance
+	byID := map[[2]string]*utterance{} // by invocation and message id; the newest utterance of the agent
 	contexts := runContexts(s)
 	m, k := 0, 0
 	for m < len(s.Messages) || k < len(s.Calls) {
@@ -169,7 +169,9 @@ func utterances(s Snapshot, of *Instance) []*utterance {
 			if u := newUtterance(&s.Messages[m], of); u != nil {
 				u.addContext(contexts)
 				all = append(all, u)
-				byID[[2]string{u.invocation, u.made}] = u
+				if u.role == payload.RoleAssistant { // a user's message makes no calls, although it may have their id
+					byID[[2]string{u.invocation, u.made}] = u
+				}
 			}
 			m++
 			continue

@@ -38,7 +38,7 @@ type lane struct {
 	messages                  list[message] // messages, calls and runs hold the items that are not settled
 	calls                     list[call]
 	runs                      []*Run
-	message                   map[string]*message // the newest message of each id
+	message                   map[named]*message // the newest message of each name
 	call                      map[string]*call
 	groups                    [groups][]*message // the messages that MESSAGES_SNAPSHOT restates together
 	open                      map[string]*work   // the open work of each invocation
@@ -165,7 +165,7 @@ func (c *Conversation) lane(e *tapedeck.Event) *lane {
 }
 
 func newLane(t Thread) *lane {
-	return &lane{Thread: t, message: map[string]*message{}, call: map[string]*call{}, open: map[string]*work{}, newest: map[string]*Run{}, waiting: map[string]*Tally{}}
+	return &lane{Thread: t, message: map[named]*message{}, call: map[string]*call{}, open: map[string]*work{}, newest: map[string]*Run{}, waiting: map[string]*Tally{}}
 }
 
 // work returns the work of an invocation, and creates it if necessary.

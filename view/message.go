@@ -13,8 +13,9 @@ import (
 // complete. If its run ends before it does, it becomes cancelled or
 // interrupted.
 //
-// An id names one message of a thread and an invocation. A whole message
-// replaces the message that has its id. A streamed message whose id another
+// An id names one message of each kind in a thread and an invocation: one of the
+// agent, one that the agent was told, its reasoning, an activity. A whole message
+// replaces the one of its kind that has its id. A streamed message whose id another
 // invocation has used is a new message.
 type Message struct {
 	Item
@@ -61,30 +62,49 @@ func (c *Conversation) textStart(l *lane, e *tapedeck.Event) bool {
 	if !decode(e, &d) || d.MessageID == "" {
 		return false
 	}
-	m, ok := l.message[d.MessageID]
-	if ok && m.Invocation == e.Invocation {
+	role := roleOf(e)
+	if role == payload.RoleAssistant && d.Role != "" {
+		role = d.Role
+	}
+	name := nameOf(role, d.MessageID)
+	m, ok := l.message[name]
+	if ok && name.kind != told && m.Invocation == e.Invocation {
 		m.reopen(tapedeck.StatusRunning)
 		l.work(e.Invocation).messages[m] = struct{}{}
 		return true
 	}
-	m = c.stream(l, e, d.MessageID)
+	m = c.stream(l, e, d.MessageID, role)
 	m.Name, m.Subagent, m.Metadata = d.Name, d.Subagent, d.Metadata
-	if d.Role != "" {
-		l.setRole(m, d.Role)
-	}
 	return true
 }
 
-// stream adds a message whose text is to be streamed.
-func (c *Conversation) stream(l *lane, e *tapedeck.Event, id string) *message {
-	m := &message{Message: Message{Item: newItem(l, e, tapedeck.StatusRunning), ID: id}}
-	role := "assistant"
+// roleOf returns the role of a streamed message whose events do not name it.
+func roleOf(e *tapedeck.Event) string {
 	if strings.HasPrefix(e.Type, "REASONING_") {
-		role = reasoning
+		return reasoning
 	}
+	return payload.RoleAssistant
+}
+
+// stream adds a message whose text is to be streamed.
+func (c *Conversation) stream(l *lane, e *tapedeck.Event, id, role string) *message {
+	m := &message{Message: Message{Item: newItem(l, e, tapedeck.StatusRunning), ID: id}}
 	l.work(e.Invocation).messages[m] = struct{}{}
 	c.addMessage(l, m, role, e.Offset)
 	return m
+}
+
+// streamed returns the message to which an event with its id adds text, or which it
+// ends; nil if there is none. What the agent was told is complete, unless the agent
+// itself streams a message in such a role.
+func (l *lane) streamed(e *tapedeck.Event, id string) *message {
+	role := roleOf(e)
+	if role == payload.RoleAssistant {
+		if m := l.message[named{told, id}]; m != nil && l.isBusy(m) {
+			return m
+		}
+	}
+	return l.message[nameOf(role, id)]
 }
 
 func (c *Conversation) textContent(l *lane, e *tapedeck.Event) bool {
@@ -92,9 +112,9 @@ func (c *Conversation) textContent(l *lane, e *tapedeck.Event) bool {
 	if !ok {
 		return false
 	}
-	m, ok := l.message[string(id)]
-	if !ok { // its start is missing; keep the text all the same
-		m = c.stream(l, e, string(id))
+	m := l.streamed(e, string(id))
+	if m == nil { // its start is missing; keep the text all the same
+		m = c.stream(l, e, string(id), roleOf(e))
 	}
 	m.text.Write(delta)
 	return true
@@ -108,7 +128,7 @@ func (c *Conversation) textEnd(l *lane, e *tapedeck.Event) bool {
 	if !decode(e, &d) {
 		return false
 	}
-	if m, ok := l.message[d.MessageID]; ok {
+	if m := l.streamed(e, d.MessageID); m != nil {
 		l.noteRequest(m)
 		m.end(e, closedStatus(d.Metadata))
 		l.finish(m.Invocation, m, nil)
@@ -136,26 +156,34 @@ func closedStatus(metadata json.RawMessage) tapedeck.Status {
 func (c *Conversation) addMessage(l *lane, m *message, role string, at int64) {
 	l.messages.add(m)
 	l.Messages++
-	if m.ID != "" {
-		l.message[m.ID] = m
-	}
 	m.Role = role
+	if m.ID != "" {
+		l.message[m.name()] = m
+	}
 	l.countMessage(m, 1)
 	g := groupOf(role)
 	l.groups[g] = append(l.groups[g], m)
 	c.settleMessages(l, at)
 }
 
-// setRole changes the role of m, which must be the message that was added last.
-func (l *lane) setRole(m *message, role string) {
-	if from, to := groupOf(m.Role), groupOf(role); from != to {
-		l.groups[from] = l.groups[from][:len(l.groups[from])-1]
-		l.groups[to] = append(l.groups[to], m)
-	}
-	l.countMessage(m, -1)
-	m.Role = role
-	l.countMessage(m, 1)
+// A named is by what a message is looked up. The id alone is not enough: agents answer
+// under the id of the message that they were sent, and use one id for reasoning and text.
+type named struct {
+	kind int
+	id   string
 }
+
+// Kinds of messages: told, and the groups of the agent's own.
+const told = groups // what the agent was told: by people, programs and tools
+
+func nameOf(role, id string) named {
+	if g := groupOf(role); g != spokenGroup || role == payload.RoleAssistant {
+		return named{g, id}
+	}
+	return named{told, id}
+}
+
+func (m *message) name() named { return nameOf(m.Role, m.ID) }
 
 // A MESSAGES_SNAPSHOT restates the messages of a group together.
 const (
@@ -202,7 +230,7 @@ func (l *lane) dropCall(k *call) {
 
 // forgetID makes m unknown by its id.
 func (l *lane) forgetID(m *message) {
-	if l.message[m.ID] == m {
-		delete(l.message, m.ID)
+	if l.message[m.name()] == m {
+		delete(l.message, m.name())
 	}
 }

@@ -159,10 +159,10 @@ func (l *lane) restate(group int, restated map[*message]bool, past pastGroup) {
 	l.past[group] = past
 }
 
-// putMessage adds a whole message, or replaces the message that has its id.
+// putMessage adds a whole message, or replaces the message that has its name.
 func (c *Conversation) putMessage(l *lane, e *tapedeck.Event, w *wireMessage) *message {
-	m, ok := l.message[w.ID]
-	if !ok || groupOf(m.Role) != groupOf(w.Role) {
+	m, ok := l.message[nameOf(w.Role, w.ID)]
+	if !ok {
 		m = &message{Message: Message{Item: newItem(l, e, tapedeck.StatusComplete), ID: w.ID}}
 		m.Subagent = w.Subagent
 		m.end(e, tapedeck.StatusComplete)

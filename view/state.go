@@ -194,7 +194,7 @@ func (c *Conversation) activitySnapshot(l *lane, e *tapedeck.Event) bool {
 	if !decode(e, &d) || d.MessageID == "" {
 		return false
 	}
-	if m, ok := l.message[d.MessageID]; ok && m.Role == activity && d.Replace != nil && !*d.Replace {
+	if _, ok := l.message[nameOf(activity, d.MessageID)]; ok && d.Replace != nil && !*d.Replace {
 		return true
 	}
 	c.putMessage(l, e, &wireMessage{ID: d.MessageID, Role: activity, Activity: d.Activity, Content: d.Content, Subagent: d.Subagent})
@@ -209,8 +209,8 @@ func (c *Conversation) activityDelta(l *lane, e *tapedeck.Event) bool {
 	if !decode(e, &d) {
 		return false
 	}
-	m, ok := l.message[d.MessageID]
-	if !ok || m.Role != activity || m.doc.patch(e, d.Patch, &c.budget) != nil {
+	m, ok := l.message[nameOf(activity, d.MessageID)]
+	if !ok || m.doc.patch(e, d.Patch, &c.budget) != nil {
 		c.note(e, Unpatchable)
 	}
 	return true

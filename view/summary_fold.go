@@ -3,6 +3,8 @@ package view
 import (
 	"encoding/json"
 	"hash/fnv"
+	"slices"
+	"strconv"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/payload"
@@ -177,7 +179,11 @@ func (f *SummaryFold) messageAdded(e *tapedeck.Event) {
 	}
 	m := &d.Message
 	text, _ := content(m.Content)
-	f.say(e, m.ID, m.Role, text)
+	id := m.ID
+	if nameOf(m.Role, id).kind == told {
+		id = "" // nothing is added to it
+	}
+	f.say(e, id, m.Role, text)
 	switch m.Role {
 	case payload.RoleUser:
 		f.userSaid(e)
@@ -227,18 +233,18 @@ func (f *SummaryFold) messageStart(e *tapedeck.Event) {
 }
 
 // countMessage counts a message. It reports false for a message that it has
-// counted: an id that is repeated soon is the same message, reopened or
+// counted: a name that is repeated soon is the same message, reopened or
 // restated.
 func (f *SummaryFold) countMessage(e *tapedeck.Event, id, role string) bool {
 	h := fnv.New64a()
-	for _, s := range []string{e.ThreadName(), e.Invocation, id} {
+	name := nameOf(role, id)
+	for _, s := range []string{e.ThreadName(), e.Invocation, id, strconv.Itoa(name.kind)} {
 		_, _ = h.Write(append([]byte(s), 0)) // it never fails
 	}
 	sum := h.Sum64()
-	for _, known := range f.s.Recent {
-		if known == sum {
-			return false
-		}
+	said := name.kind == told && e.Type == tapedeck.TextMessageStart // a message of its own, see textStart
+	if !said && slices.Contains(f.s.Recent, sum) {
+		return false
 	}
 	if len(f.s.Recent) >= maxRecent {
 		f.s.Recent = f.s.Recent[:copy(f.s.Recent, f.s.Recent[1:])]

@@ -18,7 +18,7 @@ const maxLastText = 200 // characters
 
 // A lastMessage is a [LastMessage] with what its parts name it by.
 type lastMessage struct {
-	ID string `json:"id"`
+	ID string `json:"id"` // "" if none follow
 	LastMessage
 	Chars  int            `json:"chars"`           // number of characters in Text
 	Halves payload.Halves `json:"halves,omitzero"` // of the pieces that follow
@@ -47,7 +47,7 @@ func (f *SummaryFold) sayMore(e *tapedeck.Event) {
 		MessageID string        `json:"messageId"`
 		Delta     payload.Piece `json:"delta"`
 	}
-	if !decode(e, &d) || d.Delta == "" {
+	if !decode(e, &d) || d.MessageID == "" || d.Delta == "" {
 		return
 	}
 	if m := f.s.Begun; m != nil && m.ID == d.MessageID {

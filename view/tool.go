@@ -64,7 +64,11 @@ func (c *Conversation) toolStart(l *lane, e *tapedeck.Event) bool {
 		return false
 	}
 	k, ok := l.call[d.ToolCallID]
-	if ok && k.Invocation == e.Invocation {
+	switch {
+	case !ok || k.Invocation != e.Invocation:
+	case k.Name == "": // it was answered before it was made
+		l.dropCall(k)
+	default:
 		k.reopen(tapedeck.StatusPending)
 		k.complete, k.Made, k.Result = false, nil, nil
 		l.work(e.Invocation).calls[k] = struct{}{}
@@ -72,8 +76,18 @@ func (c *Conversation) toolStart(l *lane, e *tapedeck.Event) bool {
 	}
 	k = c.call(l, e, d.ToolCallID)
 	k.Subagent, k.MessageID, k.Name = d.Subagent, d.MessageID, d.Name
-	k.setMaker(l.message[d.MessageID])
+	k.setMaker(l.maker(d.MessageID))
 	return true
+}
+
+// maker returns the message that makes a call by its id: one of the agent, if it has one.
+func (l *lane) maker(id string) *message {
+	for kind := range told + 1 {
+		if m, ok := l.message[named{kind, id}]; ok {
+			return m
+		}
+	}
+	return nil
 }
 
 // call adds a call.

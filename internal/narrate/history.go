@@ -93,11 +93,11 @@ func (h *history) add(e tapedeck.Event) {
 	case payload.MessageAdded:
 		h.whole(&d.Message)
 	case payload.TextMessageStart:
-		if h.message[d.MessageID] == nil {
-			h.message[d.MessageID] = h.passage("Assistant", d.MessageID, maxPassage)
+		if id := e.Invocation + "\x00" + d.MessageID; h.message[id] == nil { // agents use an id again in their next run
+			h.message[id] = h.passage("Assistant", id, maxPassage)
 		}
 	case payload.TextMessageContent:
-		if p := h.message[d.MessageID]; p != nil {
+		if p := h.message[e.Invocation+"\x00"+d.MessageID]; p != nil {
 			p.write(p.halves.Next(d.Delta))
 		}
 	case payload.ToolCallStart:

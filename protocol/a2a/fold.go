@@ -2,6 +2,7 @@ package a2a
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -128,8 +129,9 @@ func (f *fold) textStart(e *tapedeck.Event) []sdk.Event {
 	if p.MessageID == "" {
 		return nil
 	}
+	p.Role = cmp.Or(p.Role, payload.RoleAssistant)
 	t := f.texts[e.Invocation+divider+p.MessageID]
-	if t == nil {
+	if t == nil || t.role != p.Role {
 		t = &text{id: p.MessageID, role: p.Role, invocation: e.Invocation}
 		f.texts[e.Invocation+divider+p.MessageID] = t
 	}
@@ -144,7 +146,7 @@ func (f *fold) textContent(e *tapedeck.Event) []sdk.Event {
 		return nil
 	}
 	t.text.WriteString(string(p.Delta))
-	if t.role != "" && t.role != payload.RoleAssistant {
+	if t.role != payload.RoleAssistant {
 		return nil
 	}
 	return f.artifact(e, t, t.halves.Next(p.Delta))

@@ -41,7 +41,7 @@ func (in *input) answers() (list []approval) {
 func (h *handler) answer(ctx context.Context, in *input, now *view.Snapshot, list []approval) (run *view.Run, from int64, err error) {
 	var given []api.Answer
 	for _, a := range list {
-		i := slices.IndexFunc(now.Permissions, func(p view.Permission) bool { return p.ID == a.id })
+		i := asked(now.Permissions, a.id)
 		if i < 0 {
 			return nil, 0, tapedeck.Errorf(tapedeck.NotFound, "the chat has no question %.100q", a.id).WithHint("load the messages of the chat, and resume its stream")
 		}
@@ -73,6 +73,17 @@ func (h *handler) answer(ctx context.Context, in *input, now *view.Snapshot, lis
 		last = *run.EndOffset // its end is always sent
 	}
 	return run, min(from, last), nil
+}
+
+// asked returns the index of the newest question with an id, -1 if there is none. An agent
+// may use the id again when the question has its answer.
+func asked(list []view.Permission, id string) int {
+	for i := range slices.Backward(list) {
+		if list[i].ID == id {
+			return i
+		}
+	}
+	return -1
 }
 
 // runOf returns a run of a conversation, nil if it is not there.

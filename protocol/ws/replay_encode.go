@@ -24,14 +24,27 @@ type replayEncoder struct {
 	calls    map[openKey]*openCall
 }
 
-// An openKey names a message or a call of a thread.
-type openKey struct{ thread, id string }
+// An openKey names a text, a thought or a call of a thread.
+type openKey struct {
+	thread, id string
+	thought    bool
+}
 
-// An openText is a text that grows. A text that has ended is kept, without its words,
-// until its run ends, because the run may open it again.
+// textKey returns the key of the text or thought of an event. Both may have the same id.
+func textKey(e *tapedeck.Event, d *parts) openKey {
+	return openKey{e.Thread, d.MessageID, strings.HasPrefix(e.Type, "REASONING_")}
+}
+
+func byAgent(d *parts) bool { return d.Role == "" || d.Role == roleAssistant }
+
+func callKey(e *tapedeck.Event, id string) openKey { return openKey{thread: e.Thread, id: id} }
+
+// An openText is a text that grows. A text of the agent that has ended is kept, without its
+// words, until its run ends, because the run may open it again.
 type openText struct {
 	invocation string
 	thought    bool
+	told       bool // it is not the agent's own
 	ended      bool
 	text       strings.Builder
 }
@@ -52,20 +65,20 @@ func (r *replayEncoder) begin(s *view.Snapshot) {
 	}
 	for i := range s.Messages {
 		m := &s.Messages[i]
-		o := &openText{invocation: m.Invocation, thought: m.Role == roleReasoning, ended: m.Status != tapedeck.StatusRunning}
+		o := &openText{invocation: m.Invocation, thought: m.Role == roleReasoning, told: m.Role != roleAssistant, ended: m.Status != tapedeck.StatusRunning}
 		switch {
 		case !o.ended:
 			o.text.WriteString(string(m.Pieces()))
-		case o.thought || !running[m.Invocation]:
-			continue
+		case m.Role != roleAssistant || !running[m.Invocation]:
+			continue // nothing opens it again
 		}
-		r.open[openKey{m.Thread, m.ID}] = o
+		r.open[openKey{m.Thread, m.ID, o.thought}] = o
 	}
 	for i := range s.Calls {
 		if c := &s.Calls[i]; c.Result == nil && (c.Status == tapedeck.StatusRunning || c.Status == tapedeck.StatusPending) {
 			o := &openCall{invocation: c.Invocation, name: c.Name, announced: c.Status == tapedeck.StatusRunning}
 			o.args.WriteString(string(c.Pieces()))
-			r.calls[openKey{c.Thread, c.ID}] = o
+			r.calls[openKey{thread: c.Thread, id: c.ID}] = o
 		}
 	}
 }
@@ -78,16 +91,16 @@ func (r *replayEncoder) reopens(e *tapedeck.Event) (k openKey, ok bool) {
 	}
 	var d parts
 	_ = e.Unpack(&d) // see encode
-	k = openKey{e.Thread, d.MessageID}
+	k = textKey(e, &d)
 	o := r.open[k]
-	return k, o != nil && o.ended && o.invocation == e.Invocation
+	return k, o != nil && o.ended && o.invocation == e.Invocation && byAgent(&d)
 }
 
 // restore gives a text that is opened again the words that it had before.
 func (r *replayEncoder) restore(k openKey, s *view.Snapshot) {
 	o := r.open[k]
 	for i := range s.Messages {
-		if m := &s.Messages[i]; m.ID == k.id && m.Invocation == o.invocation {
+		if m := &s.Messages[i]; m.ID == k.id && m.Invocation == o.invocation && m.Role == roleAssistant {
 			o.text.Reset()
 			o.text.WriteString(string(m.Pieces()))
 		}
@@ -133,17 +146,17 @@ func (r *replayEncoder) messages(e *tapedeck.Event, d *parts) []*replayMessage {
 	case tapedeck.TextMessageContent, tapedeck.ReasoningMessageContent:
 		return r.grow(e, d)
 	case tapedeck.TextMessageEnd, tapedeck.ReasoningMessageEnd:
-		return r.endText(openKey{e.Thread, d.MessageID})
+		return r.endText(textKey(e, d))
 	case tapedeck.ToolCallStart:
-		r.calls[openKey{e.Thread, d.ToolCallID}] = &openCall{invocation: e.Invocation, name: d.ToolCallName}
+		r.calls[callKey(e, d.ToolCallID)] = &openCall{invocation: e.Invocation, name: d.ToolCallName}
 	case tapedeck.ToolCallArgs:
-		if c := r.calls[openKey{e.Thread, d.ToolCallID}]; c != nil {
+		if c := r.calls[callKey(e, d.ToolCallID)]; c != nil {
 			c.args.WriteString(string(d.Delta))
 		}
 	case tapedeck.ToolCallEnd:
-		return r.announce(openKey{e.Thread, d.ToolCallID})
+		return r.announce(callKey(e, d.ToolCallID))
 	case tapedeck.ToolCallResult:
-		return r.result(openKey{e.Thread, d.ToolCallID}, textOf(e))
+		return r.result(callKey(e, d.ToolCallID), textOf(e))
 	case tapedeck.RunFinished, tapedeck.RunError:
 		return r.endRun(e)
 	}
@@ -151,13 +164,13 @@ func (r *replayEncoder) messages(e *tapedeck.Event, d *parts) []*replayMessage {
 }
 
 func (r *replayEncoder) start(e *tapedeck.Event, d *parts) []*replayMessage {
-	k, thought := openKey{e.Thread, d.MessageID}, e.Type == tapedeck.ReasoningMessageStart
-	if o := r.open[k]; o != nil && o.ended && o.invocation == e.Invocation && !thought {
+	k := textKey(e, d)
+	if o := r.open[k]; o != nil && o.ended && o.invocation == e.Invocation && !k.thought && byAgent(d) {
 		o.ended = false
 	} else {
-		r.open[k] = &openText{invocation: e.Invocation, thought: thought}
+		r.open[k] = &openText{invocation: e.Invocation, thought: k.thought, told: !byAgent(d)}
 	}
-	if thought {
+	if k.thought {
 		return nil
 	}
 	if d.Role == "" {
@@ -168,7 +181,7 @@ func (r *replayEncoder) start(e *tapedeck.Event, d *parts) []*replayMessage {
 
 // grow adds to a text. A thought is sent as a whole when it ends.
 func (r *replayEncoder) grow(e *tapedeck.Event, d *parts) []*replayMessage {
-	o := r.open[openKey{e.Thread, d.MessageID}]
+	o := r.open[textKey(e, d)]
 	if o == nil || o.ended {
 		return nil
 	}
@@ -200,7 +213,9 @@ func (r *replayEncoder) endText(k openKey) []*replayMessage {
 		delete(r.open, k)
 		return []*replayMessage{{Type: typeThinking, Message: payload.Whole(o.text.String())}}
 	}
-	o.ended, o.text = true, strings.Builder{}
+	if o.ended, o.text = true, (strings.Builder{}); o.told {
+		delete(r.open, k)
+	}
 	return []*replayMessage{{Type: typeTextEnd, MessageID: k.id}}
 }
 
@@ -248,7 +263,7 @@ func (r *replayEncoder) whole(e *tapedeck.Event) (out []*replayMessage) {
 	case roleReasoning:
 		return []*replayMessage{{Type: typeThinking, Message: text}}
 	case payload.RoleTool:
-		return r.result(openKey{e.Thread, m.ToolCallID}, text)
+		return r.result(callKey(e, m.ToolCallID), text)
 	case roleUser, roleAssistant:
 	default:
 		return nil
@@ -259,7 +274,7 @@ func (r *replayEncoder) whole(e *tapedeck.Event) (out []*replayMessage) {
 	}
 	for i := range m.ToolCalls {
 		c := &m.ToolCalls[i]
-		k, o := openKey{e.Thread, c.ID}, &openCall{invocation: e.Invocation, name: c.Function.Name}
+		k, o := callKey(e, c.ID), &openCall{invocation: e.Invocation, name: c.Function.Name}
 		o.args.WriteString(c.Function.Arguments)
 		r.calls[k] = o
 		out = append(out, r.announce(k)...)

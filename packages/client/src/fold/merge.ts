@@ -67,7 +67,7 @@ function addMessage(t: ThreadFold, m: Message): void {
   });
   t.messages.push(rec);
   t.groups[groupOf(role)]!.push(rec);
-  if (id !== "") t.message.set(id, rec);
+  t.index(rec);
   if (m.status === "running") t.work(rec.invocation).messages.add(rec);
 }
 
@@ -83,7 +83,7 @@ function addCall(t: ThreadFold, k: ToolCall): void {
   rec.complete = k.status !== "pending" || input !== undefined;
   t.calls.push(rec);
   t.call.set(id, rec);
-  rec.madeBy(message_id === undefined ? undefined : t.message.get(message_id));
+  rec.madeBy(message_id === undefined ? undefined : t.maker(message_id));
   const open = k.end_offset === undefined && t.open.get(rec.invocation)?.run !== undefined;
   if (open || k.status === "running") t.work(rec.invocation).calls.add(rec);
 }

@@ -1,33 +1,46 @@
 import type { Conversation } from "./conversation.ts";
 import { delta, read, readMeta } from "./read.ts";
 import { begun, MessageRec } from "./record.ts";
-import type { ThreadFold } from "./thread.ts";
+import { kindOf, named, nameOf, type ThreadFold, told } from "./thread.ts";
 import type { Event, Json, Status } from "./types.ts";
 
 export function textStart(_: Conversation, t: ThreadFold, e: Event): boolean {
   const r = read(e);
   const [id, role, name, subagent] = [r.str("messageId"), r.str("role"), r.str("name"), r.str("subagentRunId")];
   if (!r.ok || id === "") return false;
-  const known = t.message.get(id);
-  if (known && known.invocation === (e.invocation ?? "")) {
+  const as = roleOf(e) === "assistant" && role !== "" ? role : roleOf(e);
+  const known = t.message.get(nameOf(as, id));
+  if (known && kindOf(as) !== told && known.invocation === (e.invocation ?? "")) {
     known.reopen("running");
     t.work(known.invocation).messages.add(known);
     return true;
   }
-  const m = stream(t, e, id);
+  const m = stream(t, e, id, as);
   m.name = name;
   m.metadata = r.raw("metadata");
   if (subagent) m.item = { ...m.item, subagent };
-  if (role !== "") t.setRole(m, role);
   return true;
 }
 
+/** The role of a streamed message whose events do not name it. */
+const roleOf = (e: Event) => (e.type.startsWith("REASONING_") ? "reasoning" : "assistant");
+
 /** Adds a message whose text follows in later events. */
-function stream(t: ThreadFold, e: Event, id: string): MessageRec {
+function stream(t: ThreadFold, e: Event, id: string, role: string): MessageRec {
   const m = new MessageRec(begun(t.name, e, "running"), id);
   t.work(m.invocation).messages.add(m);
-  add(t, m, e.type.startsWith("REASONING_") ? "reasoning" : "assistant", e.offset);
+  add(t, m, role, e.offset);
   return m;
+}
+
+/**
+ * The message to which an event with its id adds text, or which it ends. What the agent
+ * was told is complete, unless the agent itself streams a message in such a role.
+ */
+function streamed(t: ThreadFold, e: Event, id: string): MessageRec | undefined {
+  const role = roleOf(e);
+  const m = role === "assistant" ? t.message.get(named(told, id)) : undefined;
+  return m && t.isBusy(m) ? m : t.message.get(nameOf(role, id));
 }
 
 export function add(t: ThreadFold, m: MessageRec, role: string, at: number): void {
@@ -38,7 +51,7 @@ export function add(t: ThreadFold, m: MessageRec, role: string, at: number): voi
 export function textContent(_: Conversation, t: ThreadFold, e: Event): boolean {
   const d = delta(e, "messageId");
   if (!d) return false;
-  const m = t.message.get(d.id) ?? stream(t, e, d.id); // without its start event, the text is still kept
+  const m = streamed(t, e, d.id) ?? stream(t, e, d.id, roleOf(e)); // without its start event, the text is still kept
   m.text += d.text;
   m.touch();
   return true;
@@ -46,7 +59,7 @@ export function textContent(_: Conversation, t: ThreadFold, e: Event): boolean {
 
 export function textEnd(_: Conversation, t: ThreadFold, e: Event): boolean {
   const r = read(e);
-  const m = t.message.get(r.str("messageId"));
+  const m = streamed(t, e, r.str("messageId"));
   if (!r.ok) return false;
   if (m) {
     m.end(e, closedStatus(r.raw("metadata")));

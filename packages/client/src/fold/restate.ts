@@ -2,7 +2,7 @@ import type { Conversation } from "./conversation.ts";
 import { add } from "./message.ts";
 import { content, Reader, read, readMeta } from "./read.ts";
 import { begun, MessageRec } from "./record.ts";
-import { groupOf, groups, type ThreadFold } from "./thread.ts";
+import { groupOf, groups, nameOf, type ThreadFold } from "./thread.ts";
 import { answer, knownCall, planByTool } from "./tool.ts";
 import type { Event, Json } from "./types.ts";
 
@@ -141,10 +141,10 @@ function restate(t: ThreadFold, group: number, restated: Set<MessageRec>, at: nu
   t.past[group] = { count: 0, floor: at };
 }
 
-/** Puts a complete message into the conversation: it replaces the message with its id, or is added last. */
+/** Puts a complete message into the conversation: it replaces the message with its name, or is added last. */
 export function putMessage(t: ThreadFold, e: Event, w: FullMessage): MessageRec {
-  let m = t.message.get(w.id);
-  if (!m || groupOf(m.role) !== groupOf(w.role)) {
+  let m = t.message.get(nameOf(w.role, w.id));
+  if (!m) {
     m = new MessageRec(begun(t.name, e, "complete"), w.id);
     if (w.subagent) m.item = { ...m.item, subagent: w.subagent };
     m.end(e, "complete");

@@ -17,6 +17,24 @@ export function groupOf(role: string): number {
   return role === "activity" ? 2 : 0;
 }
 
+/** The kind of what an agent was told: by people, programs and tools. The other kinds are the groups of its own messages. */
+export const told = groups;
+
+/**
+ * The name by which a message is looked up. The id alone is not enough: agents answer
+ * under the id of the message that they were sent, and use one id for reasoning and text.
+ */
+export const nameOf = (role: string, id: string): string => named(kindOf(role), id);
+
+export function kindOf(role: string): number {
+  const g = groupOf(role);
+  return g !== 0 || role === "assistant" ? g : told;
+}
+
+export function named(kind: number, id: string): string {
+  return `${kind}${id}`;
+}
+
 /** The open run, messages and tool calls of an invocation in a thread. */
 export interface Work {
   run: RunRec | undefined; // undefined before RUN_STARTED
@@ -41,7 +59,7 @@ export class ThreadFold {
   messages: MessageRec[] = [];
   calls: CallRec[] = [];
   runs: RunRec[] = [];
-  message = new Map<string, MessageRec>(); // by id; the newest with this id
+  message = new Map<string, MessageRec>(); // by name; the newest with this name
   call = new Map<string, CallRec>();
   groups: MessageRec[][] = [[], [], []];
   open = new Map<string, Work>(); // by invocation
@@ -112,24 +130,29 @@ export class ThreadFold {
   add(m: MessageRec, role: string): void {
     this.messages.push(m);
     this.thread.messages++;
-    if (m.id !== "") this.message.set(m.id, m);
     m.role = role;
+    this.index(m);
     this.groups[groupOf(role)]!.push(m);
   }
 
-  /** Changes the role of the newest message. */
-  setRole(m: MessageRec, role: string): void {
-    const [from, to] = [groupOf(m.role), groupOf(role)];
-    if (from !== to) {
-      this.groups[from]!.pop();
-      this.groups[to]!.push(m);
-    }
-    m.role = role;
+  /** Adds the name of m to the index. */
+  index(m: MessageRec): void {
+    if (m.id !== "") this.message.set(nameOf(m.role, m.id), m);
   }
 
-  /** Removes the id of m from the index. */
+  /** Removes the name of m from the index. */
   dropId(m: MessageRec): void {
-    if (this.message.get(m.id) === m) this.message.delete(m.id);
+    const name = nameOf(m.role, m.id);
+    if (this.message.get(name) === m) this.message.delete(name);
+  }
+
+  /** The message that makes a call by its id: one of the agent, if it has one. */
+  maker(id: string): MessageRec | undefined {
+    for (let kind = 0; kind <= told; kind++) {
+      const m = this.message.get(named(kind, id));
+      if (m) return m;
+    }
+    return undefined;
   }
 
   /** Removes a message and its calls from the conversation. */

@@ -11,7 +11,11 @@ export function toolStart(_: Conversation, t: ThreadFold, e: Event): boolean {
   const [messageId, subagent] = [r.str("parentMessageId"), r.str("subagentRunId")];
   if (!r.ok || id === "") return false;
   const known = t.call.get(id);
-  if (known && known.invocation === (e.invocation ?? "")) {
+  const ours = known?.invocation === (e.invocation ?? "");
+  if (known && ours && known.name === "") {
+    t.dropCall(known); // it was answered before it was made
+    t.sweep();
+  } else if (known && ours) {
     known.complete = false;
     known.result = undefined;
     known.reopen("pending");
@@ -22,7 +26,7 @@ export function toolStart(_: Conversation, t: ThreadFold, e: Event): boolean {
   k.messageId = messageId;
   k.name = name;
   if (subagent) k.item = { ...k.item, subagent };
-  k.madeBy(t.message.get(messageId));
+  k.madeBy(t.maker(messageId));
   return true;
 }
 
