@@ -51,7 +51,7 @@ func (f Form) Messages(s *view.Snapshot) []payload.Message {
 	for i := range s.Messages {
 		m := &s.Messages[i]
 		if payload.PromptOf(m.Role, m.Metadata) == "" && (m.Role != payload.RoleTool || !answers[m.ID]) {
-			r.add(key{m.Invocation, m.ID}, r.message(m), m.Offset)
+			r.add(keyOf(m), r.message(m), m.Offset)
 		}
 	}
 	for i := range s.Calls {
@@ -104,13 +104,10 @@ func functionOf(k *view.ToolCall) payload.FunctionCall {
 // client makes one.
 func (r *restating) call(k *view.ToolCall) {
 	id := r.names.Call(k)
-	made := key{k.Invocation, r.names.makerOf(k)}
+	made := r.names.makerOf(k)
 	maker := r.byKey[made]
-	if maker == nil || maker.Role != payload.RoleAssistant {
+	if maker == nil {
 		m := payload.Message{ID: r.names.Maker(k), Role: payload.RoleAssistant}
-		if maker != nil {
-			m.ID, made.id = id, id
-		}
 		if !r.form.Legacy {
 			m.SubagentRunID = k.Subagent
 		}

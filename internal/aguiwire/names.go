@@ -11,16 +11,52 @@ import (
 )
 
 // Names has the ids that the messages and calls of a thread have in AG-UI. In the log, an
-// id names one message of a thread and a run, so an agent may use it again in its next run.
-// In AG-UI it names one message of a thread: of two with one id, one gets another id, which
-// [Rename] makes.
+// id names one message of each [Kind] in a thread and a run, so an agent may use it again in
+// its next run, or for its answer to the message with that id. In AG-UI it names one message
+// of a thread: of two with one id, one gets another id, which [Rename] makes.
 type Names struct {
 	messages, calls map[key]string   // the ids in AG-UI
 	answers         map[int64]string // the ids of answers of tools, by the offset of the answer
 }
 
+// A Kind divides the messages that may share an id, as package view does: those of an agent,
+// its reasoning, activities, and all others, which the agent was told.
+type Kind string
+
+// The kinds of messages. Calls have none.
+const (
+	Agent     Kind = payload.RoleAssistant
+	Reasoning Kind = payload.RoleReasoning
+	Activity  Kind = payload.RoleActivity
+	Told      Kind = "told"
+)
+
+// KindOf returns the kind of the messages of a role.
+func KindOf(role string) Kind {
+	switch k := Kind(role); k {
+	case Agent, Reasoning, Activity:
+		return k
+	}
+	return Told
+}
+
 // A key names a message or a call in a thread.
-type key struct{ invocation, id string }
+type key struct {
+	invocation string
+	kind       Kind
+	id         string
+	offset     int64 // of a message of the kind Told: a run may have several with one id
+}
+
+func keyOf(m *view.Message) key {
+	k := key{invocation: m.Invocation, kind: KindOf(m.Role), id: m.ID}
+	if k.kind == Told {
+		k.offset = m.Offset
+	}
+	return k
+}
+
+func callKey(k *view.ToolCall) key { return key{invocation: k.Invocation, id: k.ID} }
 
 // Rename returns another id for a message, a call or an answer that begins at an offset,
 // because its own id is in use.
@@ -37,7 +73,7 @@ func namesOf(s *view.Snapshot, newest bool) Names {
 	calls := occurrences{}
 	for i := range s.Calls {
 		if k := &s.Calls[i]; k.Name != "" {
-			calls.note(key{k.Invocation, k.ID}, k.Offset)
+			calls.note(callKey(k), k.Offset)
 		}
 	}
 	n.calls, _ = calls.names(nil, newest)
@@ -46,7 +82,7 @@ func namesOf(s *view.Snapshot, newest bool) Names {
 	messages := occurrences{}
 	for i := range s.Messages {
 		if m := &s.Messages[i]; m.Role != payload.RoleTool || !answered[m.ID] {
-			messages.note(key{m.Invocation, m.ID}, m.Offset)
+			messages.note(keyOf(m), m.Offset)
 		}
 	}
 	answers := map[int64]string{}
@@ -55,7 +91,7 @@ func namesOf(s *view.Snapshot, newest bool) Names {
 		if k.Name == "" {
 			continue
 		}
-		messages.note(key{k.Invocation, n.makerOf(k)}, k.Offset)
+		messages.note(n.makerOf(k), k.Offset)
 		if k.Result != nil {
 			answers[k.Result.Offset] = k.Result.MessageID
 		}
@@ -75,23 +111,25 @@ func answersOf(s *view.Snapshot) map[string]bool {
 	return ids
 }
 
-// makerOf returns the id, in the log, of the message that makes a call. A client makes one
-// for a call without: it gives it the id of the call.
-func (n *Names) makerOf(k *view.ToolCall) string { return cmp.Or(k.MessageID, n.Call(k)) }
+// makerOf returns the key of the message that makes a call. A client makes one for a call
+// without: it gives it the id of the call.
+func (n *Names) makerOf(k *view.ToolCall) key {
+	return key{invocation: k.Invocation, kind: Agent, id: cmp.Or(k.MessageID, n.Call(k))}
+}
 
 // Message returns the id of a message.
 func (n *Names) Message(m *view.Message) string {
-	return cmp.Or(n.messages[key{m.Invocation, m.ID}], m.ID)
+	return cmp.Or(n.messages[keyOf(m)], m.ID)
 }
 
 // Call returns the id of a call.
 func (n *Names) Call(k *view.ToolCall) string {
-	return cmp.Or(n.calls[key{k.Invocation, k.ID}], k.ID)
+	return cmp.Or(n.calls[callKey(k)], k.ID)
 }
 
 // Maker returns the id of the message that makes a call.
 func (n *Names) Maker(k *view.ToolCall) string {
-	return n.messages[key{k.Invocation, n.makerOf(k)}]
+	return n.messages[n.makerOf(k)]
 }
 
 // LogCall returns the id that a call has in the log.
@@ -135,7 +173,7 @@ func (o occurrences) names(answers map[int64]string, newest bool) (names map[key
 		list = append(list, begin{offset, key{id: answers[offset]}, true})
 	}
 	slices.SortFunc(list, func(a, b begin) int {
-		return cmp.Or(cmp.Compare(a.offset, b.offset), cmp.Compare(a.key.invocation, b.key.invocation), cmp.Compare(a.key.id, b.key.id))
+		return cmp.Or(cmp.Compare(a.offset, b.offset), cmp.Compare(a.key.invocation, b.key.invocation), cmp.Compare(a.key.id, b.key.id), cmp.Compare(a.key.kind, b.key.kind))
 	})
 	if newest {
 		slices.Reverse(list)

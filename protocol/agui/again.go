@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/aguiwire"
+	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/view"
 )
 
@@ -24,15 +26,70 @@ func (s *stream) again(ctx context.Context, e *tapedeck.Event) error {
 		if s.open[i].start.Offset < j.To {
 			continue
 		}
-		end := s.open[i].closing(nil)
-		if b, ok := s.event(&end, false); ok {
-			s.put(b)
-		}
+		s.putEvent(new(s.open[i].closing(nil)), false)
 	}
 	s.open.revert(j.To)
 	clear(s.known)
 	s.showAll(&now, s.state >= j.To)
 	return nil
+}
+
+// refresh shows the client the messages as of an offset, if it has some that no event can
+// correct. Messages that are open stay so, unless they get another id.
+func (s *stream) refresh(ctx context.Context, to int64) error {
+	if !s.stale || !s.begun {
+		return nil
+	}
+	now, err := s.conversation(ctx, s.place, to)
+	if err != nil {
+		return err
+	}
+	messages := s.form().Messages(&now)
+	if _, rest := split(messages); len(rest) > 0 {
+		s.stale = false // too large to be sent while a message may be open; the client gets it when it connects
+		return nil
+	}
+	s.naming.learn(&now, s.invocation)
+	open := slices.Clone(s.open)
+	s.open.rename(&s.naming)
+	for i, t := range slices.Backward(open) {
+		if s.open[i].id != t.id {
+			s.putEvent(new(t.closing(nil)), false)
+		}
+	}
+	s.forget(messages)
+	s.show(messages, &now, false)
+	for i, t := range open {
+		if s.open[i].id != t.id {
+			s.putEvent(&s.open[i].start, true)
+		}
+	}
+	return nil
+}
+
+// forget makes the client forget its messages before it gets others: it keeps the places of
+// those whose ids it knows, and an id may now be that of another message. A client keeps
+// reasoning and activities unless a snapshot has some.
+func (s *stream) forget(next []payload.Message) {
+	var list []payload.Message
+	for _, role := range []string{payload.RoleReasoning, payload.RoleActivity} {
+		if slices.ContainsFunc(next, func(m payload.Message) bool { return m.Role == role }) {
+			m := payload.Message{ID: aguiwire.Rename(s.invocation, int64(len(list))), Role: role, Content: payload.Text("")}
+			if role == payload.RoleActivity {
+				m.ActivityType, m.Content = "none", []byte("{}")
+			}
+			list = append(list, m)
+		}
+	}
+	clear(s.known)
+	s.snapshot(list, member{})
+}
+
+// putEvent gathers an event, if the client may get it.
+func (s *stream) putEvent(e *tapedeck.Event, again bool) {
+	if b, ok := s.event(e, again); ok {
+		s.put(b)
+	}
 }
 
 // revert forgets what was opened at an offset or later.
@@ -44,13 +101,17 @@ func (o *openThings) revert(to int64) {
 // client without a state in the log gets an empty one if it may have another.
 func (s *stream) showAll(now *view.Snapshot, state bool) {
 	s.naming.learn(now, s.invocation)
-	messages := s.form().Messages(now)
+	s.show(s.form().Messages(now), now, state)
+}
+
+func (s *stream) show(messages []payload.Message, now *view.Snapshot, state bool) {
+	s.stale = false
 	for i := range messages {
 		if len(messages[i].Metadata) > 0 { // otherwise it only holds calls, and may still begin
-			s.known[messages[i].ID] = messages[i].Role
+			s.known[messages[i].ID] = true
 		}
 		for _, k := range messages[i].ToolCalls {
-			s.known[callKey(k.ID)] = "call"
+			s.known[callKey(k.ID)] = true
 		}
 	}
 	all := member{}

@@ -3,6 +3,7 @@ package agui_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -160,12 +161,35 @@ func (f *frontend) content(typ string, e map[string]any) {
 		fn["arguments"] = fmt.Sprint(fn["arguments"], e["delta"])
 	case "TOOL_CALL_RESULT":
 		_, at := f.call(e["toolCallId"])
+		if at < 0 {
+			at = len(f.messages) - 1
+		}
 		for at++; at < len(f.messages) && f.messages[at]["role"] == "tool"; at++ {
 		}
 		m := map[string]any{"id": e["messageId"], "role": "tool", "toolCallId": e["toolCallId"], "content": e["content"], "metadata": e["metadata"]}
 		f.messages = slices.Insert(f.messages, at, m)
 	case "ACTIVITY_SNAPSHOT":
-		add(map[string]any{"id": e["messageId"], "role": "activity", "activityType": e["activityType"], "content": e["content"], "metadata": e["metadata"]})
+		m := map[string]any{"id": e["messageId"], "role": "activity", "activityType": e["activityType"], "content": e["content"], "metadata": e["metadata"]}
+		if i := slices.IndexFunc(f.messages, func(m map[string]any) bool { return m["id"] == e["messageId"] }); i >= 0 {
+			if e["metadata"] == nil {
+				m["metadata"] = f.messages[i]["metadata"]
+			}
+			f.messages[i] = m
+			return
+		}
+		add(m)
+	case "ACTIVITY_DELTA":
+		m := f.find(e["messageId"])
+		content, _ := m["content"].(map[string]any)
+		content = maps.Clone(content)
+		for _, op := range e["patch"].([]any) { // this front end knows one operation, on a member of the content
+			if op := op.(map[string]any); op["op"] == "replace" && content != nil {
+				content[strings.TrimPrefix(fmt.Sprint(op["path"]), "/")] = op["value"]
+			}
+		}
+		if m != nil && content != nil {
+			m["content"] = content
+		}
 	}
 }
 

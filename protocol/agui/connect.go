@@ -68,9 +68,7 @@ func (h *handler) attach(w http.ResponseWriter, r *http.Request, in *input, head
 	}
 	s.open.rename(&s.naming)
 	for i := range s.open {
-		if b, ok := s.event(s.withParent(&s.open[i].start), true); ok {
-			s.put(b)
-		}
+		s.putEvent(&s.open[i].start, true)
 	}
 	return s.follow(r, head.Head)
 }
@@ -115,7 +113,7 @@ func (s *stream) scan(ctx context.Context, from, to int64) error {
 			if j, ok := e.Jump(); ok && j.Attempt {
 				s.open.revert(j.To)
 			}
-			s.open.note(&e)
+			s.open.note(&e, &e)
 		}
 		from = p.Next
 	}

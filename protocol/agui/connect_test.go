@@ -160,7 +160,45 @@ func TestIDsOfRuns(t *testing.T) {
 			`TEXT_MESSAGE_START {"messageId":"m@33"}`, `TEXT_MESSAGE_CONTENT {"messageId":"m@33","delta":"more"}`, `TEXT_MESSAGE_END {"messageId":"m@33"}`,
 			`TEXT_MESSAGE_START {"messageId":"m@52"}`, `TEXT_MESSAGE_END {"messageId":"m@52"}`, `TEXT_MESSAGE_START {"messageId":"m@53"}`, `TEXT_MESSAGE_END {"messageId":"m@53"}`,
 		},
+		{ // the id of the user's message for everything that there is, also at once
+			`TEXT_MESSAGE_START {"messageId":"uRUN"}`, `TEXT_MESSAGE_CONTENT {"messageId":"uRUN","delta":"te"}`,
+			`REASONING_MESSAGE_START {"messageId":"uRUN","role":"reasoning"}`, `REASONING_MESSAGE_CONTENT {"messageId":"uRUN","delta":"h"}`,
+			`TEXT_MESSAGE_CONTENT {"messageId":"uRUN","delta":"x"}`, `ACTIVITY_SNAPSHOT {"messageId":"uRUN","activityType":"X","content":{"k":1}}`,
+			`REASONING_MESSAGE_CONTENT {"messageId":"uRUN","delta":"m"}`, `TEXT_MESSAGE_CONTENT {"messageId":"uRUN","delta":"t"}`, `TEXT_MESSAGE_END {"messageId":"uRUN"}`,
+			`REASONING_MESSAGE_END {"messageId":"uRUN"}`, `TOOL_CALL_START {"toolCallId":"uRUN","toolCallName":"f","parentMessageId":"uRUN"}`, `TOOL_CALL_END {"toolCallId":"uRUN"}`,
+			`TOOL_CALL_RESULT {"messageId":"uRUN","toolCallId":"uRUN","content":"one"}`, `ACTIVITY_DELTA {"messageId":"uRUN","activityType":"X","patch":[{"op":"replace","path":"/k","value":2}]}`,
+		},
+		{ // the agent speaks as the user, under the user's id and again
+			`TEXT_MESSAGE_START {"messageId":"uRUN","role":"user"}`, `TEXT_MESSAGE_CONTENT {"messageId":"uRUN","delta":"I"}`, `TEXT_MESSAGE_CONTENT {"messageId":"uRUN","delta":" say"}`,
+			`TEXT_MESSAGE_END {"messageId":"uRUN"}`, `TEXT_MESSAGE_START {"messageId":"uRUN"}`, `TEXT_MESSAGE_CONTENT {"messageId":"uRUN","delta":"te"}`, `TEXT_MESSAGE_END {"messageId":"uRUN"}`,
+			`TEXT_MESSAGE_START {"messageId":"uRUN","role":"user"}`, `TEXT_MESSAGE_CONTENT {"messageId":"uRUN","delta":"again"}`, `TEXT_MESSAGE_END {"messageId":"uRUN"}`,
+			`TEXT_MESSAGE_START {"messageId":"uRUN"}`, `TEXT_MESSAGE_CONTENT {"messageId":"uRUN","delta":"xt"}`, `TEXT_MESSAGE_END {"messageId":"uRUN"}`,
+		},
+		{ // a call first whose message has the id of the user's, and a call whose id is that of a message
+			`TOOL_CALL_START {"toolCallId":"c","toolCallName":"f","parentMessageId":"uRUN"}`, `TOOL_CALL_END {"toolCallId":"c"}`,
+			`TEXT_MESSAGE_START {"messageId":"uRUN"}`, `TEXT_MESSAGE_CONTENT {"messageId":"uRUN","delta":"text"}`, `TEXT_MESSAGE_END {"messageId":"uRUN"}`,
+			`REASONING_MESSAGE_START {"messageId":"m","role":"reasoning"}`, `REASONING_MESSAGE_CONTENT {"messageId":"m","delta":"hm"}`, `REASONING_MESSAGE_END {"messageId":"m"}`,
+			`TOOL_CALL_START {"toolCallId":"m","toolCallName":"f"}`, `TOOL_CALL_END {"toolCallId":"m"}`, `TOOL_CALL_RESULT {"messageId":"m","toolCallId":"m","content":"two"}`,
+		},
+		{ // an activity with the id of a text, in all runs
+			`TEXT_MESSAGE_START {"messageId":"m"}`, `ACTIVITY_SNAPSHOT {"messageId":"m","activityType":"X","content":{"k":1}}`, `TEXT_MESSAGE_CONTENT {"messageId":"m","delta":"te"}`,
+			`ACTIVITY_DELTA {"messageId":"m","activityType":"X","patch":[{"op":"replace","path":"/k","value":2}]}`, `TEXT_MESSAGE_CONTENT {"messageId":"m","delta":"xt"}`, `TEXT_MESSAGE_END {"messageId":"m"}`,
+		},
+		{ // answers to calls that nobody has made, or that are made later
+			`TEXT_MESSAGE_START {"messageId":"m"}`, `TEXT_MESSAGE_CONTENT {"messageId":"m","delta":"te"}`, `TOOL_CALL_RESULT {"messageId":"a","toolCallId":"nobody","content":"one"}`,
+			`TEXT_MESSAGE_CONTENT {"messageId":"m","delta":"xt"}`, `TOOL_CALL_RESULT {"messageId":"b","toolCallId":"late","content":"two"}`, `TEXT_MESSAGE_END {"messageId":"m"}`,
+			`TEXT_MESSAGE_START {"messageId":"a"}`, `TEXT_MESSAGE_CONTENT {"messageId":"a","delta":"more"}`, `TEXT_MESSAGE_END {"messageId":"a"}`,
+			`TOOL_CALL_START {"toolCallId":"late","toolCallName":"f","parentMessageId":"m"}`, `TOOL_CALL_END {"toolCallId":"late"}`, `TOOL_CALL_RESULT {"messageId":"b","toolCallId":"late","content":"three"}`,
+		},
+		{ // two answers to a call, while a text is open whose id the answer has
+			`TOOL_CALL_START {"toolCallId":"c","toolCallName":"f"}`, `TOOL_CALL_END {"toolCallId":"c"}`, `TOOL_CALL_RESULT {"messageId":"a","toolCallId":"c","content":"one"}`,
+			`TEXT_MESSAGE_START {"messageId":"a"}`, `TEXT_MESSAGE_CONTENT {"messageId":"a","delta":"te"}`, `TOOL_CALL_RESULT {"messageId":"b","toolCallId":"c","content":"two"}`,
+			`TEXT_MESSAGE_CONTENT {"messageId":"a","delta":"xt"}`, `TEXT_MESSAGE_END {"messageId":"a"}`,
+			`TEXT_MESSAGE_START {"messageId":"b"}`, `TEXT_MESSAGE_CONTENT {"messageId":"b","delta":"te"}`, `TOOL_CALL_START {"toolCallId":"c","toolCallName":"f"}`, `TEXT_MESSAGE_CONTENT {"messageId":"b","delta":"xt"}`, `TEXT_MESSAGE_END {"messageId":"b"}`,
+			`TOOL_CALL_ARGS {"toolCallId":"c","delta":"{}"}`, `TOOL_CALL_END {"toolCallId":"c"}`, `TOOL_CALL_RESULT {"messageId":"b","toolCallId":"c","content":"three"}`,
+		},
 	} {
+		texts := 3 * max(1, strings.Count(strings.Join(lines, ""), `"delta":"xt"`)) // a text that comes in two pieces is whole
 		for at := range lines {
 			if testing.Short() && at%5 != 2 {
 				continue
@@ -169,6 +207,7 @@ func TestIDsOfRuns(t *testing.T) {
 				w := newWorld(t)
 				page := &frontend{t: t}
 				say := func(run string, lines []string) *reader {
+					lines = strings.Split(strings.ReplaceAll(strings.Join(lines, "\n"), "RUN", run), "\n")
 					page.messages = append(page.messages, map[string]any{"id": "u" + run, "role": "user", "content": strings.Join(lines, "\n")})
 					return w.open("/agui/steps", inputOf("s", "r"+run, page.messages))
 				}
@@ -203,7 +242,7 @@ func TestIDsOfRuns(t *testing.T) {
 					}
 				}
 				page.same(t, late, "the page that stays")
-				texts := 0
+				whole := 0
 				ids := map[any]bool{}
 				for _, m := range page.messages {
 					if ids[m["id"]] {
@@ -211,11 +250,11 @@ func TestIDsOfRuns(t *testing.T) {
 					}
 					ids[m["id"]] = true
 					if s, _ := m["content"].(string); m["role"] == payload.RoleAssistant && (s == "Hello\n\u2028\"é again" || s == "text") {
-						texts++
+						whole++
 					}
 				}
-				if texts != 3 {
-					t.Errorf("%d of three answers are whole:\n%s", texts, page)
+				if whole != texts {
+					t.Errorf("%d of %d answers are whole:\n%s", whole, texts, page)
 				}
 			})
 		}

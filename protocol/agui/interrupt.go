@@ -103,10 +103,7 @@ func (s *stream) wait() {
 		ids[i], interrupts[i] = q.id, q.interrupt
 	}
 	for _, t := range slices.Backward(s.open) {
-		e := t.closing(ids)
-		if b, ok := s.event(&e, true); ok {
-			s.put(b)
-		}
+		s.putEvent(new(t.closing(ids)), true)
 	}
 	s.end(&payload.Outcome{Type: payload.OutcomeInterrupt, Interrupts: interrupts})
 }

@@ -32,17 +32,18 @@ var startOf = func() map[string]string {
 // opened and not closed.
 type openThing struct {
 	id    string
-	start tapedeck.Event // the event that opened it
+	start tapedeck.Event // the event that opened it, with the ids of the client
+	log   tapedeck.Event // that event in the log
 }
 
 // openThings are what a run has open, in the order of opening.
 type openThings []openThing
 
-// note notes what an event opens or closes.
-func (o *openThings) note(e *tapedeck.Event) {
+// note notes what an event opens or closes. log is the event with the ids of the log.
+func (o *openThings) note(e, log *tapedeck.Event) {
 	if k, ok := openKinds[e.Type]; ok {
 		if id := idOf(e, k.member); id != "" {
-			*o = append(*o, openThing{id, *e})
+			*o = append(*o, openThing{id, *e, *log})
 		}
 		return
 	}
@@ -62,7 +63,7 @@ func (o *openThings) note(e *tapedeck.Event) {
 // rename gives the things the ids that a naming has for them.
 func (o openThings) rename(n *naming) {
 	for i := range o {
-		o[i].start = *n.event(&o[i].start)
+		o[i].start = *n.event(&o[i].log)
 		o[i].id = idOf(&o[i].start, openKinds[o[i].start.Type].member)
 	}
 }

@@ -3,6 +3,8 @@ package agui_test
 import (
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -27,8 +29,11 @@ func TestConnectToRandomLogs(t *testing.T) {
 	waited := 0
 	for seed := range seeds {
 		events := ordered(t, viewtest.Log(seed, viewtest.Options{Events: 120, Threads: 2}))
-		if seed%2 == 1 {
+		switch seed % 3 {
+		case 1:
 			events = withIDsOfRuns(events)
+		case 2:
+			events = ordered(t, withOddIDs(events, seed))
 		}
 		for cut := 5 + int(seed%7); cut < len(events); cut += 9 {
 			synctest.Test(t, func(t *testing.T) {
@@ -73,6 +78,36 @@ func withIDsOfRuns(log []tapedeck.Event) (out []tapedeck.Event) {
 		}
 		e.Data, _ = json.Marshal(d)
 		out = append(out, e)
+	}
+	return out
+}
+
+// withOddIDs returns the log of an agent that has few ids, which it uses for all kinds of
+// messages and calls, and answers calls twice, or that nobody has made.
+func withOddIDs(log []tapedeck.Event, seed uint64) (out []tapedeck.Event) {
+	r := rand.New(rand.NewPCG(seed, 2))
+	names, few := map[string]string{}, []string{"a", "b", "c", "d"}
+	for _, e := range log {
+		var d map[string]any
+		if e.Type == tapedeck.MessagesSnapshot || e.Type == tapedeck.MessageAdded || json.Unmarshal(e.Data, &d) != nil {
+			out = append(out, e)
+			continue
+		}
+		for _, member := range []string{"messageId", "parentMessageId", "toolCallId"} {
+			if id, ok := d[member].(string); ok {
+				was := e.ThreadName() + strings.TrimPrefix(member, "parent") + id
+				if names[was] == "" {
+					names[was] = few[r.IntN(len(few))]
+				}
+				d[member] = names[was]
+			}
+		}
+		e.Data, _ = json.Marshal(d)
+		if out = append(out, e); e.Type == tapedeck.ToolCallEnd && r.IntN(3) == 0 {
+			e.Type, e.Channel = tapedeck.ToolCallResult, tapedeck.ChannelOf(tapedeck.ToolCallResult)
+			e.Data = fmt.Appendf(nil, `{"messageId":%q,"toolCallId":%q,"content":"odd %d"}`, few[r.IntN(len(few))], few[r.IntN(len(few))], len(out))
+			out = append(out, e)
+		}
 	}
 	return out
 }
@@ -151,7 +186,7 @@ func stayFrom(t *testing.T, events []tapedeck.Event, cut int, what string) (wait
 		f.state = nil // this front end cannot apply patches
 		for _, m := range f.messages {
 			delete(m, "error") // no event can have it
-			if m["role"] == "activity" {
+			if m["role"] == "activity" || m["content"] == "" { // an empty text, or none
 				delete(m, "content")
 			}
 		}

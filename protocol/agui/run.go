@@ -66,8 +66,11 @@ func (h *handler) runInput(w http.ResponseWriter, r *http.Request, in *input) er
 	s := h.newStream(w, in, started.Invocation, in.RunID)
 	s.naming.learn(&now, started.Invocation)
 	for i := range in.Messages {
-		s.known[in.Messages[i].ID] = in.Messages[i].Role
-		s.naming.messages.used[in.Messages[i].ID] = true
+		m := &in.Messages[i]
+		s.known[m.ID], s.naming.messages.used[m.ID] = true, true
+		if t := (thing{aguiwire.KindOf(m.Role), m.ID}); s.naming.messages.all[t] == "" {
+			s.naming.messages.all[t] = m.ID
+		}
 	}
 	return s.follow(r, started.Offset)
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/aguiwire"
 	"github.com/tapedeck/tapedeck/internal/jsonobj"
 	"github.com/tapedeck/tapedeck/internal/problem"
 	"github.com/tapedeck/tapedeck/internal/sse"
@@ -24,11 +25,12 @@ type stream struct {
 	*handler
 	place
 	out        *sse.Stream
-	invocation string            // whose events it sends
-	runID      string            // as the client knows the run
-	known      map[string]string // by id: the roles of the messages that the client has; also keys of calls, see callKey
+	invocation string          // whose events it sends
+	runID      string          // as the client knows the run
+	known      map[string]bool // ids of the messages that the client has; also keys of calls, see callKey
 
 	naming naming // of its messages and calls
+	stale  bool   // the client has messages that no event can correct, see refresh
 
 	begun   bool // RUN_STARTED was sent
 	ended   bool
@@ -53,7 +55,7 @@ var (
 func (h *handler) newStream(w http.ResponseWriter, in *input, invocation, runID string) *stream {
 	return &stream{
 		profile: in.profile(), handler: h, place: in.place, out: sse.NewStream(w, heartbeat),
-		invocation: invocation, runID: runID, known: map[string]string{}, naming: naming{messages: newIDs(), calls: newIDs()},
+		invocation: invocation, runID: runID, known: map[string]bool{}, naming: newNaming(),
 	}
 }
 
@@ -113,9 +115,17 @@ func (s *stream) page(ctx context.Context, page tapedeck.Page) error {
 		if err != nil {
 			return err
 		}
+		if e.Invocation == s.invocation && (e.Type == tapedeck.RunFinished || e.Type == tapedeck.RunError) {
+			if err := s.refresh(ctx, e.Offset); err != nil {
+				return err
+			}
+		}
 		if s.add(&e); s.ended {
 			return s.send()
 		}
+	}
+	if err := s.refresh(ctx, page.Next); err != nil {
+		return err
 	}
 	if s.begun && len(s.pending) > 0 && page.CaughtUp() {
 		s.wait()
@@ -157,6 +167,11 @@ func (s *stream) add(e *tapedeck.Event) {
 }
 
 func (s *stream) content(e *tapedeck.Event) {
+	if s.isOdd(e) {
+		s.stale = true
+		return
+	}
+	log := e
 	switch e = s.naming.event(e); e.Type {
 	case tapedeck.RunFinished:
 		s.finish(e)
@@ -168,67 +183,59 @@ func (s *stream) content(e *tapedeck.Event) {
 		s.state = e.Offset
 		fallthrough
 	default:
-		s.open.note(e)
+		s.open.note(e, log)
 		if s.delta.add(s, e) {
 			return
 		}
 		again := s.isKnown(e)
-		if b, ok := s.event(s.withParent(e), again); ok {
+		if b, ok := s.event(e, again); ok {
 			s.putBounded(e, b)
 		}
 	}
 }
 
-// isKnown reports whether an event opens a message or call again. It notes what the
+// isOdd reports whether the client must not get an event, because it would show more than
+// the conversation has: the answer to a call that nobody has made, or that was answered
+// before. It notes the calls that wait for an answer.
+func (s *stream) isOdd(e *tapedeck.Event) bool {
+	if e.Type != tapedeck.ToolCallStart && e.Type != tapedeck.ToolCallResult {
+		return false
+	}
+	id := jsonobj.StringOf(jsonobj.Member(e.Data, "toolCallId"))
+	waits, known := s.naming.unanswered[id]
+	switch {
+	case id == "":
+	case e.Type == tapedeck.ToolCallStart:
+		_, again := s.naming.calls.own[thing{id: id}]
+		s.stale = s.stale || again && known && !waits // its answer does not count any more
+		s.naming.unanswered[id] = true
+	case !waits:
+		return true
+	default:
+		s.naming.unanswered[id] = false
+	}
+	return false
+}
+
+// isKnown reports whether an event opens or replaces a message or call that the client has. It notes what the
 // client knows after the event.
 func (s *stream) isKnown(e *tapedeck.Event) bool {
-	key, role := idOf(e, "messageId"), ""
+	key := idOf(e, "messageId")
 	switch e.Type {
-	case tapedeck.TextMessageStart:
-		if role = jsonobj.StringOf(jsonobj.Member(e.Data, "role")); role == "" {
-			role = payload.RoleAssistant
-		}
-	case tapedeck.ReasoningMessageStart:
-		role = payload.RoleReasoning
-	case tapedeck.ActivitySnapshot:
-		s.known[key] = payload.RoleActivity
-		return false
-	case tapedeck.ToolCallResult:
-		s.known[key] = payload.RoleTool
-		return false
+	case tapedeck.TextMessageStart, tapedeck.ReasoningMessageStart, tapedeck.ActivitySnapshot:
 	case tapedeck.ToolCallStart:
-		key, role = callKey(idOf(e, "toolCallId")), "call"
+		key = callKey(idOf(e, "toolCallId"))
 	default:
 		return false
 	}
-	_, was := s.known[key]
-	s.known[key] = role
+	was := s.known[key]
+	s.known[key] = true
 	return was
 }
 
 // callKey is the key of a call in [stream.known]. A call and a message may have the
 // same id.
 func callKey(id string) string { return "call\x00" + id }
-
-// withParent returns a TOOL_CALL_START whose parent, if it has one, can be the message
-// of the call: a client warns of a parent that is not an assistant's message.
-func (s *stream) withParent(e *tapedeck.Event) *tapedeck.Event {
-	if e.Type != tapedeck.ToolCallStart {
-		return e
-	}
-	role, ok := s.known[jsonobj.StringOf(jsonobj.Member(e.Data, "parentMessageId"))]
-	if !ok || role == payload.RoleAssistant {
-		return e
-	}
-	d, err := payload.DecodeAs[payload.ToolCallStart](*e)
-	if err != nil {
-		return e
-	}
-	d.ParentMessageID = ""
-	out := *e
-	out.Data = payload.NewEvent(d).Data
-	return &out
-}
 
 // putBounded gathers an event, unless no client accepts an event of its size.
 func (s *stream) putBounded(e *tapedeck.Event, b []byte) {
@@ -304,16 +311,19 @@ func (s *stream) message(e *tapedeck.Event) {
 	if json.Unmarshal(e.Data, &d) != nil || d.Message.ID == "" {
 		return
 	}
-	if e.Invocation != s.invocation {
-		s.naming.messages.used[d.Message.ID] = true
+	waits, made := s.naming.unanswered[d.Message.ToolCallID]
+	if d.Message.Role == payload.RoleTool && made && !waits { // it replaces the answer
+		s.stale = true
 	}
-	if _, has := s.known[d.Message.ID]; has {
+	m, fresh := s.naming.whole(d.Message, e, s.invocation)
+	if !fresh {
+		s.stale = s.stale || aguiwire.KindOf(m.Role) != aguiwire.Told // the client has what it has said
 		return
 	}
-	raw, _ := json.Marshal(d.Message.Metadata)
-	if payload.PromptOf(d.Message.Role, raw) == "" {
-		s.known[d.Message.ID] = d.Message.Role
-		s.putAll(s.whole(new(s.clean(d.Message, e, true))))
+	raw, _ := json.Marshal(m.Metadata)
+	if payload.PromptOf(m.Role, raw) == "" {
+		s.known[m.ID] = true
+		s.putAll(s.whole(new(s.clean(m, e, true))))
 	}
 }
 
@@ -323,9 +333,14 @@ func (s *stream) restated(e *tapedeck.Event) {
 	if err != nil {
 		return
 	}
+	ids := map[string]bool{}
 	for i := range d.Messages {
 		d.Messages[i] = s.clean(d.Messages[i], e, false)
-		s.naming.restated(&d.Messages[i])
+		ids[d.Messages[i].ID] = true
+	}
+	if s.naming.restated(d.Messages); len(ids) < len(d.Messages) {
+		s.stale = true // they need ids of their own
+		return
 	}
 	s.snapshot(d.Messages, member{})
 }
