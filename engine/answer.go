@@ -27,9 +27,9 @@ func (e *Engine) Answer(ctx context.Context, a api.Answer) (api.Answered, error)
 	return e.answerForeign(ctx, a)
 }
 
-// question returns a question of a run that this engine drives, nil if there is
-// none. It waits until the engine knows that the log has the question: a reader of
-// the log can know this earlier.
+// question returns a question of a run that this engine drives, nil if there is none
+// without a choice: another program may have asked with its id since. It waits until the
+// engine knows that the log has the question: a reader of the log can know this earlier.
 func (e *Engine) question(ctx context.Context, session, id string) *question {
 	q := e.find(session, id)
 	if q == nil {
@@ -51,7 +51,7 @@ func (e *Engine) find(session, id string) *question {
 		if r.in.Session != session {
 			continue
 		}
-		if q := r.questions.get(id); q != nil {
+		if q := r.questions.get(id); q != nil && !q.hasChoice() {
 			return q
 		}
 	}

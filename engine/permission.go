@@ -41,9 +41,14 @@ type question struct {
 	logged bool // the log has the answer
 }
 
-func (q *question) isAsked() bool {
+func (q *question) isAsked() bool { return isDone(q.asked) }
+
+// hasChoice reports whether somebody has chosen an option. The log has it then.
+func (q *question) hasChoice() bool { return isDone(q.chosen) && q.answer.Option != "" }
+
+func isDone(c chan struct{}) bool {
 	select {
-	case <-q.asked:
+	case <-c:
 		return true
 	default:
 		return false
@@ -54,7 +59,10 @@ func (q *question) isAsked() bool {
 func (s *questions) get(id string) *question {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.find(id)
+	if i := s.find(id); i >= 0 {
+		return s.list[i]
+	}
+	return nil
 }
 
 // all returns the questions, sorted by id.
@@ -66,23 +74,27 @@ func (s *questions) all() []*question {
 	return out
 }
 
-// register adds a question. It reports false if its id is taken.
+// register adds a question. It reports false if its id is taken: an agent may use an id again
+// only when somebody has chosen an option. What cancels a question may not be in the log yet.
 func (s *questions) register(q *question) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.find(q.ID) != nil {
+	i := s.find(q.ID)
+	switch {
+	case i < 0:
+		s.list = append(s.list, q)
+	case s.list[i].hasChoice():
+		s.list[i] = q
+	default:
 		return false
 	}
-	s.list = append(s.list, q)
 	return true
 }
 
-// find returns the question with an id, nil if there is none. The caller holds mu.
-func (s *questions) find(id string) *question {
-	if i := slices.IndexFunc(s.list, func(q *question) bool { return q.ID == id }); i >= 0 {
-		return s.list[i]
-	}
-	return nil
+// find returns the index of the question with an id, -1 if there is none. The caller holds
+// mu.
+func (s *questions) find(id string) int {
+	return slices.IndexFunc(s.list, func(q *question) bool { return q.ID == id })
 }
 
 // addWaiting adds n to the number of answers that the agent waits for.
@@ -124,7 +136,7 @@ func (r *run) askScoped(ctx context.Context, d tapedeck.Question, scope string) 
 		return tapedeck.Choice{}, err
 	}
 	if !r.questions.register(q) {
-		return tapedeck.Choice{}, tapedeck.Errorf(tapedeck.Invalid, "the agent has asked %s before", d.ID)
+		return tapedeck.Choice{}, tapedeck.Errorf(tapedeck.Invalid, "the agent has asked %s before", d.ID).WithHint("use another id, unless somebody has chosen an option")
 	}
 	r.questions.addWaiting(1)
 	defer r.queue.nudge() // so that the idle timeout counts from now on
@@ -234,7 +246,7 @@ func (q *question) follow(ctx context.Context) {
 				continue
 			}
 			if ev, err := rec.Event(); err == nil && ev.Type == tapedeck.PermissionAnswered {
-				q.run.noteAnswered(&ev)
+				q.run.noteAnswered(&ev, ev.Offset)
 			}
 		}
 	}
@@ -248,7 +260,7 @@ func (r *run) noteWritten(events []tapedeck.Event, first int64) {
 		case tapedeck.PermissionRequested:
 			r.noteRequested(&events[i], first+int64(i))
 		case tapedeck.PermissionAnswered:
-			r.noteAnswered(&events[i])
+			r.noteAnswered(&events[i], first+int64(i))
 		case tapedeck.InstanceStarted, tapedeck.MessageAdded, tapedeck.WorkflowStarted:
 			r.childBegins(&events[i], first+int64(i))
 		case tapedeck.RunStarted:
@@ -275,7 +287,7 @@ func (r *run) registerQuestion(ev *tapedeck.Event) {
 	if json.Unmarshal(ev.Data, &d) == nil {
 		q := newQuestion(r, d)
 		q.posted = true
-		r.questions.register(q) // no effect if it is registered
+		r.questions.register(q) // no effect if it is pending
 	}
 }
 
@@ -286,12 +298,14 @@ func (r *run) noteRequested(ev *tapedeck.Event, offset int64) {
 	}
 }
 
-func (r *run) noteAnswered(ev *tapedeck.Event) {
+// noteAnswered notes an answer that the log has at an offset. An answer before the question
+// is that of an earlier one with its id.
+func (r *run) noteAnswered(ev *tapedeck.Event, offset int64) {
 	var d tapedeck.Choice
 	if json.Unmarshal(ev.Data, &d) != nil {
 		return
 	}
-	if q := r.questions.get(d.ID); q != nil {
+	if q := r.questions.get(d.ID); q != nil && q.isAsked() && q.offset < offset {
 		q.mu.Lock()
 		defer q.mu.Unlock()
 		q.logged = true

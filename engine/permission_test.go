@@ -60,6 +60,87 @@ func (w *world) waitsFor(session string, ids ...string) {
 	}
 }
 
+// An agent may use the id of a question again when it has its answer, in its run and while
+// another program asks in the session. Each answer reaches its own question.
+func TestAnswersOfOneID(t *testing.T) {
+	asks := func(ctx context.Context, in tapedeck.Invocation, say func(string, string) bool) error {
+		for n := range 3 {
+			a, err := in.Ask(ctx, tapedeck.Question{ID: "p", Message: "May I?", Options: yesNo})
+			if err != nil {
+				return err
+			}
+			say("TEXT_MESSAGE_START", fmt.Sprintf(`{"messageId":"m%d","role":"assistant"}`, n))
+			say("TEXT_MESSAGE_CONTENT", fmt.Sprintf(`{"messageId":"m%d","delta":"%s "}`, n, a.Option))
+			say("TEXT_MESSAGE_END", fmt.Sprintf(`{"messageId":"m%d"}`, n))
+		}
+		return nil
+	}
+	inBubble(t, asks, func(w *world) {
+		w.create("s")
+		run := w.start("s")
+		for _, option := range []string{"yes", "no"} {
+			synctest.Wait()
+			w.waitsFor("s", "p")
+			_, err := w.answer("s", option)
+			w.must(err)
+		}
+		synctest.Wait()
+		w.waitsFor("s", "p")
+		first := w.answers("s")[0].Offset
+		_, err := w.Answer(w.Context(), api.Answer{Session: "s", Permission: "p", Option: "yes", Offset: &first})
+		refuses(w, err, tapedeck.Conflict, "was asked at offset")
+		_, err = w.answer("s", "yes")
+		w.must(err)
+		synctest.Wait()
+		_, err = w.answer("s", "no")
+		refuses(w, err, tapedeck.Conflict, "answered already: yes")
+		got := ""
+		for _, ev := range w.events("s") {
+			if ev.Invocation == run.Invocation && ev.Type == "TEXT_MESSAGE_CONTENT" {
+				var d struct{ Delta string }
+				w.must(json.Unmarshal(ev.Data, &d))
+				got += d.Delta
+			}
+		}
+		if got != "yes no yes " {
+			w.Errorf("the agent got the answers %q", got)
+		}
+	})
+}
+
+// A program elsewhere asks with the id of a question that an agent of this server has asked,
+// and that was answered.
+func TestAnswerForeignOfOneID(t *testing.T) {
+	asks := func(ctx context.Context, in tapedeck.Invocation, say func(string, string) bool) error {
+		if err := asking(ctx, in, say); err != nil {
+			return err
+		}
+		<-ctx.Done() // its run stays open
+		return nil
+	}
+	inBubble(t, asks, func(w *world) {
+		w.create("s")
+		w.start("s")
+		synctest.Wait()
+		_, err := w.answer("s", "yes")
+		w.must(err)
+		synctest.Wait()
+		_, err = w.Append(w.Context(), tapedeck.Append{Session: "s", Events: []tapedeck.Event{
+			{Type: tapedeck.RunStarted, Thread: "side", Invocation: "outside", Data: json.RawMessage(`{}`)},
+			{Type: tapedeck.PermissionRequested, Thread: "side", Invocation: "outside", Data: json.RawMessage(`{"id":"p","options":[{"id":"yes"},{"id":"no"}]}`)},
+		}})
+		w.must(err)
+		w.waitsFor("s", "p")
+		_, err = w.answer("s", "no")
+		w.must(err)
+		list := w.answers("s")
+		if last := list[len(list)-1]; len(list) != 2 || last.Invocation != "outside" || !strings.Contains(string(last.Data), `"no"`) {
+			w.Errorf("the answers are %v", list)
+		}
+		w.waitsFor("s")
+	})
+}
+
 func TestAnswer(t *testing.T) {
 	inBubble(t, asking, func(w *world) {
 		w.create("s")

@@ -160,8 +160,14 @@ func (f Form) metadata(raw json.RawMessage, offset int64, invocation string) tap
 // NewMessages returns the messages after the newest one that is known. A client sends
 // the whole conversation with each run.
 func NewMessages(list []payload.Message, known map[string]bool) []payload.Message {
+	return NewMessagesFunc(list, func(m *payload.Message) bool { return known[m.ID] })
+}
+
+// NewMessagesFunc is [NewMessages] for a client that may use the id of a known message for a
+// new one.
+func NewMessagesFunc(list []payload.Message, isKnown func(*payload.Message) bool) []payload.Message {
 	for i := range slices.Backward(list) {
-		if known[list[i].ID] {
+		if isKnown(&list[i]) {
 			return list[i+1:]
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
@@ -40,8 +41,12 @@ func (h *handler) ingest(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	b := batch{place: at, actor: "agent:" + r.PathValue("agent"), limit: h.MaxEvents}
-	if b.known, err = h.knownOrNone(r.Context(), at); err != nil {
+	b := batch{place: at, actor: "agent:" + r.PathValue("agent"), limit: h.MaxEvents, known: map[string]bool{}, said: map[string][]string{}}
+	now, err := h.Views.Snapshot(r.Context(), at.session, view.Query{Thread: at.lane})
+	switch {
+	case err == nil:
+		b.learn(&now)
+	case tapedeck.KindOf(err) != tapedeck.NotFound:
 		return err
 	}
 	for _, one := range raw {
@@ -78,15 +83,6 @@ func (h *handler) appendOrCreate(ctx context.Context, a tapedeck.Append, title s
 		_ = h.Verbs.Delete(ctx, a.Session) // the error of the append is the one that counts
 	}
 	return done, err
-}
-
-// knownOrNone returns the ids of the messages of a thread that may not exist.
-func (h *handler) knownOrNone(ctx context.Context, at place) (map[string]bool, error) {
-	now, err := h.Views.Snapshot(ctx, at.session, view.Query{Thread: at.lane})
-	if tapedeck.KindOf(err) == tapedeck.NotFound {
-		return map[string]bool{}, nil
-	}
-	return aguiwire.Known(&now), err
 }
 
 // readEvents reads the events in a body.
@@ -148,9 +144,42 @@ type batch struct {
 	place
 	actor  string
 	limit  int
-	known  map[string]bool // ids of messages that the thread has
+	known  map[string]bool     // ids of messages that the thread has
+	said   map[string][]string // what users said, by the ids that the agent has for it
+	next   int64               // the offset of the first event, if nobody else appends
 	events []tapedeck.Event
 	title  string // of a new session: the first words of a user
+}
+
+// learn notes the messages of the thread.
+func (b *batch) learn(now *view.Snapshot) {
+	b.known, b.next = aguiwire.Known(now), now.At
+	names := aguiwire.NamesOf(now)
+	for i := range now.Messages {
+		if m := &now.Messages[i]; m.Role == payload.RoleUser {
+			b.hear(m.ID, m.Text)
+			b.hear(names.Message(m), m.Text)
+		}
+	}
+}
+
+// hear notes what a user said.
+func (b *batch) hear(id, text string) {
+	b.known[id] = true
+	theirs, _, _ := strings.Cut(id, "@") // see addInput
+	b.said[theirs] = append(b.said[theirs], text)
+	if id != theirs {
+		b.said[id] = append(b.said[id], text)
+	}
+}
+
+// has reports whether the thread has a message. Some agents give each message of a user the
+// same id, or count them from one in each run, so other words are another message.
+func (b *batch) has(m *payload.Message) bool {
+	if m.Role == payload.RoleUser {
+		return slices.Contains(b.said[m.ID], m.Text())
+	}
+	return b.known[m.ID]
 }
 
 // add adds an event. The messages in the input of a run are the only record of what
@@ -184,14 +213,19 @@ func (b *batch) addInput(begin *tapedeck.Event, raw json.RawMessage) {
 	if len(raw) == 0 || json.Unmarshal(raw, &in) != nil { // the engine refuses a wrong one
 		return
 	}
-	for _, m := range aguiwire.NewMessages(in.Messages, b.known) {
+	for _, m := range aguiwire.NewMessagesFunc(in.Messages, b.has) {
 		if m.Check() != nil || m.Role == payload.RoleActivity {
 			continue
+		}
+		for m.Role == payload.RoleUser && b.known[m.ID] { // it must not replace the earlier message
+			m.ID = aguiwire.Rename(m.ID, b.next+int64(len(b.events)))
 		}
 		e := payload.NewEvent(payload.MessageAdded{Message: m})
 		e.Thread, e.Invocation, e.Actor = begin.Thread, begin.Invocation, b.actor
 		b.events = append(b.events, e)
-		b.known[m.ID] = true
+		if b.known[m.ID] = true; m.Role == payload.RoleUser {
+			b.hear(m.ID, m.Text())
+		}
 		if m.Role == payload.RoleUser && b.title == "" {
 			b.title = titleOf(m.Text())
 		}

@@ -185,7 +185,7 @@ func stayFrom(t *testing.T, events []tapedeck.Event, cut int, what string) (wait
 	for _, f := range []*frontend{stayed, late} {
 		f.state = nil // this front end cannot apply patches
 		for _, m := range f.messages {
-			delete(m, "error") // no event can have it
+			delete(m, "error")                                 // no event can have it
 			if m["role"] == "activity" || m["content"] == "" { // an empty text, or none
 				delete(m, "content")
 			}
