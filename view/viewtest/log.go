@@ -236,7 +236,8 @@ func (w *writer) retry(l *lane) {
 	}
 }
 
-// repeat uses the id of a message again.
+// repeat uses the id of a message again, for a message of any kind, or answers a call again,
+// too early, or that nobody makes.
 func (w *writer) repeat(l *lane) {
 	if len(w.said) == 0 {
 		return
@@ -249,7 +250,22 @@ func (w *writer) repeat(l *lane) {
 		w.add(l, tapedeck.MessageAdded, `{"message":{"id":%q,"role":"user","content":"again %d"}}`, id, len(w.events))
 		return
 	}
-	w.add(l, tapedeck.TextMessageStart, `{"messageId":%q,"role":"assistant"}`, id)
+	role := "assistant"
+	switch w.IntN(8) {
+	case 0:
+		role = "user"
+	case 1:
+		w.add(l, tapedeck.ReasoningMessageStart, `{"messageId":%q,"role":"reasoning"}`, id)
+		w.add(l, tapedeck.ReasoningMessageContent, `{"messageId":%q,"delta":"hm %d"}`, id, len(w.events))
+		return
+	case 2:
+		w.add(l, tapedeck.ActivitySnapshot, `{"messageId":%q,"activityType":"X","content":{"n":%d}}`, id, len(w.events))
+		return
+	case 3:
+		w.add(l, tapedeck.ToolCallResult, `{"toolCallId":"c%d","messageId":%q,"content":"again"}`, max(1, w.ids+5-w.IntN(20)), id)
+		return
+	}
+	w.add(l, tapedeck.TextMessageStart, `{"messageId":%q,"role":%q}`, id, role)
 	w.add(l, tapedeck.TextMessageContent, `{"messageId":%q,"delta":"again %d"}`, id, len(w.events))
 	if w.chance(.8) {
 		w.add(l, tapedeck.TextMessageEnd, `{"messageId":%q}`, id)
