@@ -309,6 +309,47 @@ export const scenarios = ({ HttpAgent, runHttpRequest, transformHttpEventStream 
       same(a, b)
     },
 
+    async "an agent may use one id for everything, and answer calls oddly"(server) {
+      const id = thread()
+      const send = (...events) => fetch(`${server.url}/agui/hello/events/${id}`, {
+        method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(events),
+      }).then(async (r) => assert.equal(r.status, 200, await r.clone().text()))
+      const messages = [{ id: "u", role: "user", content: "hello" }]
+      const text = (delta) => ({ type: "TEXT_MESSAGE_CONTENT", messageId: "u", delta })
+      const answer = (toolCallId, messageId, content) => ({ type: "TOOL_CALL_RESULT", toolCallId, messageId, content })
+      await send({ type: "RUN_STARTED", threadId: id, runId: "1", input: { threadId: id, runId: "1", messages, tools: [], context: [], state: {}, forwardedProps: {} } })
+      const a = client(server, id)
+      const run = a.connectAgent({})
+      await a.until((e) => e.type === "RUN_STARTED" && e.runId === "1")
+      const parts = [
+        [{ type: "TEXT_MESSAGE_START", messageId: "u", role: "assistant" }, text("te")],
+        [{ type: "REASONING_MESSAGE_START", messageId: "u", role: "reasoning" }, { type: "REASONING_MESSAGE_CONTENT", messageId: "u", delta: "hm" }, { type: "REASONING_MESSAGE_END", messageId: "u" }],
+        [{ type: "ACTIVITY_SNAPSHOT", messageId: "u", activityType: "X", content: { k: 1 } }, text("xt"), { type: "TEXT_MESSAGE_END", messageId: "u" }],
+        [{ type: "ACTIVITY_DELTA", messageId: "u", activityType: "X", patch: [{ op: "replace", path: "/k", value: 2 }] }, answer("c", "t0", "too early"), answer("nobody", "u", "to nobody")],
+        [{ type: "TOOL_CALL_START", toolCallId: "c", toolCallName: "search" }, { type: "TOOL_CALL_ARGS", toolCallId: "c", delta: "{}" }, { type: "TOOL_CALL_END", toolCallId: "c" }],
+        [answer("c", "t1", "one"), { type: "TEXT_MESSAGE_START", messageId: "end", role: "assistant" }, answer("c", "t2", "two")],
+        [{ type: "TEXT_MESSAGE_CONTENT", messageId: "end", delta: "Bye" }, { type: "TEXT_MESSAGE_END", messageId: "end" }, { type: "RUN_FINISHED", threadId: id, runId: "1" }],
+      ]
+      const late = []
+      for (const part of parts) {
+        const b = client(server, id)
+        late.push([b, b.connectAgent({})])
+        await b.until((e) => e.type === "RUN_STARTED")
+        await send(...part)
+      }
+      await run
+      assert.deepEqual(a.messages.map((m) => [m.role, m.role === "activity" ? m.content.k : m.content]), [
+        ["user", "hello"], ["assistant", "text"], ["reasoning", "hm"], ["activity", 2], ["assistant", undefined], ["tool", "two"], ["assistant", "Bye"],
+      ])
+      assert.equal(new Set(a.messages.map((m) => m.id)).size, 7)
+      for (const [b, connected] of late) {
+        await connected
+        same(b, a)
+      }
+      await a.connectAgent({})
+      same(a, late[0][0])
+    },
+
     async "a thread of more than 8 MiB is restored"(server) {
       const id = thread()
       const a = client(server, id)
