@@ -224,6 +224,10 @@ func (f *SummaryFold) messageStart(e *tapedeck.Event) {
 		d.Role = payload.RoleAssistant
 	}
 	if !f.countMessage(e, d.MessageID, d.Role) {
+		if m := f.s.Last; m != nil && m.Role != d.Role && m.ID == d.MessageID {
+			ended := *m // what follows is added to another message of this id
+			ended.ID, f.s.Last = "", &ended
+		}
 		return
 	}
 	f.say(e, d.MessageID, d.Role, "")

@@ -294,6 +294,29 @@ func TestHistory(t *testing.T) {
 	}
 }
 
+// An agent uses its ids again in the next run, and that of the user's message.
+func TestHistoryOfOneID(t *testing.T) {
+	list := func(yield func(tapedeck.Event, error) bool) {
+		for _, run := range []string{"one", "two"} {
+			for _, p := range []payload.Payload{
+				payload.MessageAdded{Message: payload.NewMessage("u"+run, payload.RoleUser, "ask "+run)},
+				payload.TextMessageStart{MessageID: "m"}, payload.TextMessageContent{MessageID: "m", Delta: payload.Piece("say " + run)},
+				payload.TextMessageStart{MessageID: "u" + run}, payload.TextMessageContent{MessageID: "u" + run, Delta: payload.Piece("more " + run)},
+			} {
+				e := payload.NewEvent(p)
+				if e.Invocation = run; !yield(e, nil) {
+					return
+				}
+			}
+		}
+	}
+	got, err := History(t.Context(), "main", 1<<20, list)
+	want := "User: ask one\n\nAssistant: say one\n\nAssistant: more one\n\nUser: ask two\n\nAssistant: say two\n\nAssistant: more two\n"
+	if err != nil || !strings.Contains(got, want) {
+		t.Errorf("%v: there is no %q in\n%s", err, want, got)
+	}
+}
+
 // TestHistoryOfWholeMessages has tool calls that are members of a complete message.
 func TestHistoryOfWholeMessages(t *testing.T) {
 	call := payload.ToolCall{ID: "c", Type: "function", Function: payload.FunctionCall{Name: "Bash", Arguments: `{"command":"ls"}`}}

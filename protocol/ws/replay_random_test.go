@@ -100,7 +100,7 @@ func drawRuns(t *rapid.T) (events []tapedeck.Event) {
 				add(tapedeck.TextMessageContent, `{"messageId":"m%s","delta":"%d "}`, id, step)
 			case "thought":
 				if open[kind] == nil {
-					id := fmt.Sprint("t", run, step)
+					id := rapid.SampledFrom([]string{fmt.Sprint("t", run, step), "m" + id}).Draw(t, "id of the thought") // also that of a text
 					add(tapedeck.ReasoningMessageStart, `{"messageId":"%s"}`, id)
 					add(tapedeck.ReasoningMessageContent, `{"messageId":"%s","delta":"%d "}`, id, step)
 					open[kind] = func() {
