@@ -178,13 +178,14 @@ func (t *turn) restated(e tapedeck.Event) error {
 	if slices.EqualFunc(d.Messages, known, same) {
 		return nil
 	}
+	task := t.mem.taskID()
 	for i := range d.Messages {
 		m := &d.Messages[i]
 		delete(m.Metadata, metaKey)
 		for j := range m.ToolCalls {
 			delete(m.ToolCalls[j].Metadata, metaKey)
 		}
-		if m.ID == t.mem.task && slices.ContainsFunc(known, func(k payload.Message) bool { return same(*m, k) }) {
+		if m.ID == task && slices.ContainsFunc(known, func(k payload.Message) bool { return same(*m, k) }) {
 			m.Content = have[slices.IndexFunc(have, func(h payload.Message) bool { return h.ID == m.ID })].Content // without the context
 		}
 	}

@@ -79,6 +79,39 @@ func TestQuestions(t *testing.T) {
 	}
 }
 
+// An agent that answers under the id of the user's message, and then asks, gets both messages
+// again: the user's with the context of the run before, and its own as it was.
+func TestAnswerUnderTheIDOfTheTask(t *testing.T) {
+	var second string
+	round := 0
+	agent := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var in inputs
+		if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
+			t.Error(err)
+			return
+		}
+		s := &sender{w: w, in: &in}
+		w.Header().Set("Content-Type", "text/event-stream")
+		s.send(`{"type":"RUN_STARTED","threadId":%q,"runId":%q}`, in.ThreadID, in.RunID)
+		if round++; round == 1 {
+			id := in.Messages[len(in.Messages)-1].ID
+			s.send(`{"type":"TEXT_MESSAGE_START","messageId":%q,"role":"assistant"}`, id)
+			s.send(`{"type":"TEXT_MESSAGE_CONTENT","messageId":%q,"delta":"Well."}`, id)
+			s.send(`{"type":"TEXT_MESSAGE_END","messageId":%q}`, id)
+			s.send(`{"type":"RUN_FINISHED","threadId":%q,"runId":%q,"outcome":{"type":"interrupt","interrupts":[{"id":"i","reason":"confirmation"}]}}`, in.ThreadID, in.RunID)
+			return
+		}
+		second = outlineOf(in)
+		s.send(`{"type":"RUN_FINISHED","threadId":%q,"runId":%q}`, in.ThreadID, in.RunID)
+	})
+	in := tapedeck.Invocation{Task: "CONTEXT\n\nhi", Context: "CONTEXT", Ask: func(_ context.Context, q tapedeck.Question) (tapedeck.Choice, error) {
+		return tapedeck.Choice{ID: q.ID, Option: "approve"}, nil
+	}}
+	if _, _, err := run(t, runnerOf(agent), in); err != nil || second != "user=CONTEXT\n\nhi | assistant=Well." {
+		t.Errorf("the agent gets %q, %v", second, err)
+	}
+}
+
 // Several questions are pending at once, and the agent gets all answers together.
 func TestSeveralQuestions(t *testing.T) {
 	agent, got := asking(`[{"id":"a","reason":"confirmation"},{"id":"b","reason":"confirmation"}]`)

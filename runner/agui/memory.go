@@ -144,6 +144,19 @@ func (m *memory) messages() []payload.Message {
 	return list
 }
 
+// taskID returns the id of the user's message as the agent gets it. It is another one than in
+// the log if the agent has used that for its answer.
+func (m *memory) taskID() string {
+	now := m.fold.Thread(m.thread())
+	names := forAgent.Names(&now)
+	for i := range slices.Backward(now.Messages) {
+		if one := &now.Messages[i]; one.ID == m.task && aguiwire.KindOf(one.Role) == aguiwire.Told {
+			return names.Message(one)
+		}
+	}
+	return m.task
+}
+
 // sent returns the messages as the agent gets them: each call that was stopped has an
 // answer that says so, because models refuse a call without one. The task begins with
 // what the agent must know about the run before.
@@ -156,8 +169,9 @@ func (m *memory) sent() []payload.Message {
 		stopped[names.Call(k)] = k.Result == nil && (k.Status == tapedeck.StatusCancelled || k.Status == tapedeck.StatusInterrupted)
 	}
 	var out []payload.Message
+	task := m.taskID()
 	for _, one := range m.messages() {
-		if one.ID == m.task && m.in.Context != "" {
+		if one.ID == task && m.in.Context != "" {
 			one.Content = withContext(&one, m.in)
 		}
 		out = append(out, one)

@@ -52,7 +52,7 @@ func (t *turn) input(resume []entry) input {
 		in.State = or(t.mem.state(), in.State)
 	}
 	if t.replies {
-		in.Messages = without(in.Messages, t.mem.task) // it is in the answers
+		in.Messages = without(in.Messages, t.mem.taskID()) // it is in the answers
 	}
 	if in.Messages == nil {
 		in.Messages = []payload.Message{}
