@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -42,7 +43,7 @@ Formats:
   tapedeck import --preview chats.jsonl
   tapedeck import - --format openai-messages --owner ada < chats.jsonl`,
 		Args: func(c *cobra.Command, args []string) error {
-			if len(args) == 0 {
+			if len(args) == 0 || slices.Contains(args, "") {
 				return usageError("%s takes files, or - for standard input", c.CommandPath())
 			}
 			return nil

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/order"
 	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/view"
@@ -359,6 +360,10 @@ func TestTitles(t *testing.T) {
 		{"not from a meta line", ClaudeCode, "", `{"type":"user","isMeta":true,"message":{"content":"Caveat"}}` + "\n" + user, []string{"fix the test"}},
 		{"long", OpenAIMessages, "", `{"role":"user","content":"` + strings.Repeat("ä", 5000) + `"}`, []string{strings.Repeat("ä", 79) + "…"}},
 		{"with a control character", OpenAIMessages, "", `{"role":"user","content":"a\u0007b"}`, []string{"a b"}},
+		{"of a conversation", OpenAIMessages, "", `{"title":"Mine","messages":[{"role":"user","content":"a"}]}` + "\n" + `{"title":"Other","traj":[{"role":"user","content":"b"}]}`, []string{"Mine", "Other"}},
+		{"of conversations in a document", OpenAIMessages, "", `[{"title":"Mine","messages":[{"role":"user","content":"a"}]},{"title":7,"messages":[{"role":"user","content":"b"}]}]`, []string{"Mine", "b"}},
+		{"of a conversation, and one is asked for", OpenAIMessages, "T", `{"title":"Mine","messages":[{"role":"user","content":"a"}]}`, []string{"T"}},
+		{"after a message that is left out", OpenAIMessages, "", `[{"role":"user"},{"role":"user","content":"b"}]`, []string{"b"}},
 		{"several", OpenAIMessages, "T", `[{"role":"user","content":"a"}]` + "\n" + `[{"role":"user","content":"b"}]`, []string{"T", "T (2)"}},
 	}
 	for _, tt := range tests {
@@ -375,6 +380,63 @@ func TestTitles(t *testing.T) {
 				t.Error(d)
 			}
 		})
+	}
+}
+
+// TestForReading: an input that is an export for reading, or nothing that can be imported, is
+// refused with what it is and with what can be imported.
+func TestForReading(t *testing.T) {
+	for name, tt := range map[string]struct{ in, want, hint string }{
+		"html":             {"<!doctype html>\n<html>", "the input is an HTML page, which is for reading", "export the session as ndjson"},
+		"html of others":   {"\n<HTML lang=en>", "the input is an HTML page, which is for reading", "export the session as ndjson"},
+		"csv":              {strings.Join(csvColumns, ",") + "\n0,1,2\n", "the input is an export of the format csv, which is for reading", "export the session as ndjson"},
+		"markdown":         {"# A title\n\n`ses_1` · today\n", "the input is Markdown, which is for reading", "export the session as ndjson"},
+		"something else":   {"hello", "line 1 of the input is not JSON", "the formats are: agui, asciicast, claude-code, ndjson, openai-messages"},
+		"a table":          {"role,content\nuser,hi\n", "line 1 of the input is not JSON", "the formats are: agui, asciicast, claude-code, ndjson, openai-messages"},
+		"a broken line":    {`{"role":"user","content":"hi"}` + "\n# why\n" + `{"role":"us`, "line 3 of the input is not JSON", "leave it out"},
+		"a broken first":   {`{"role":"user","cont` + "\n" + `{"role":"user","content":"hi"}`, "line 1 of the input is not JSON", "leave it out"},
+		"a gap":            {`{"tapedeck":1,"session":{"id":"s","head":3}}` + "\n" + `{"offset":1,"type":"session.created","data":{}}`, "line 2 of the input: has offset 1 instead of 0", "the file was changed"},
+		"not of an export": {`{"tapedeck":1,"session":{"id":"s","head":3}}` + "\n" + `{"a":1}`, "line 2 of the input is neither the header of an export nor an event", "the file was changed"},
+		"a run that ends":  {`{"offset":0,"type":"session.created","data":{}}` + "\n" + `{"offset":1,"type":"RUN_FINISHED","data":{"threadId":"main","runId":"r"}}`, "line 2 of the input", "the file was changed"},
+	} {
+		_, _, err := read(t, Auto, strings.NewReader(tt.in), Options{})
+		var e *tapedeck.Error
+		if !errors.As(err, &e) || e.Kind != tapedeck.Invalid || !strings.HasPrefix(e.Message, tt.want) || !strings.Contains(e.Hint, tt.hint) {
+			t.Errorf("%s: %+v", name, e)
+		}
+	}
+}
+
+// TestMessagesWithoutContent: a message that says nothing is left out, with its line and the
+// reason; what OpenAI's format allows is kept.
+func TestMessagesWithoutContent(t *testing.T) {
+	for in, want := range map[string]string{
+		`{"role":"user"}`:                                              `the message has the role "user" and no content`,
+		`{"role":"user","content":null}`:                               `the message has the role "user" and no content`,
+		`{"role":"system"}`:                                            `the message has the role "system" and no content`,
+		`{"role":"developer","content":null}`:                          `the message has the role "developer" and no content`,
+		`{"role":"tool","tool_call_id":"c"}`:                           `the message has the role "tool" and no content`,
+		`{"role":"assistant"}`:                                         `the message has the role "assistant" and no content`,
+		`{"role":"bot","content":"x"}`:                                 `the message has the role "bot"; the roles are system, developer, user, assistant, tool and function`,
+		`{"messages":[{"role":"user"},{"role":"user","content":"x"}]}`: `message 1 has the role "user" and no content`,
+
+		`{"role":"user","content":""}`:         "",
+		`{"role":"assistant","content":null}`:  "",
+		`{"role":"assistant","refusal":"no"}`:  "",
+		`{"role":"assistant","reasoning":"r"}`: "",
+		`{"role":"assistant","tool_calls":[{"id":"c","function":{"name":"f","arguments":"{}"}}]}`:                "",
+		`{"role":"assistant","content":null,"tool_calls":[{"id":"c","function":{"name":"f","arguments":"{}"}}]}`: "",
+		`{"role":"assistant","function_call":{"name":"f","arguments":"{}"}}`:                                     "",
+		`{"role":"function","name":"f","content":null}`:                                                          "",
+	} {
+		_, d := mustRead(t, OpenAIMessages, `{"role":"user","content":"hi"}`+"\n"+in)
+		var skipped []api.LineError
+		if want != "" {
+			skipped = []api.LineError{{Line: 2, Reason: want}}
+		}
+		if diff := cmp.Diff(skipped, d.Skipped()); diff != "" {
+			t.Errorf("%s: %s", in, diff)
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/tapedeck/tapedeck"
@@ -30,13 +31,14 @@ type record struct {
 // An input reads JSON values: one per line, or one for the whole input. Lines that
 // begin with # are comments, as in asciicast.
 type input struct {
-	r      *bufio.Reader
-	buf    []byte
-	lines  int // read
-	begun  bool
-	limit  int
-	frame  []byte // in Server-Sent Events: the data lines so far of a value with several lines
-	events bool   // the input is Server-Sent Events: values are on lines that begin with "data:"
+	r       *bufio.Reader
+	buf     []byte
+	lines   int // read
+	begun   bool
+	limit   int
+	frame   []byte // in Server-Sent Events: the data lines so far of a value with several lines
+	heading bool   // a heading of Markdown, or a comment, comes before the first value
+	events  bool   // the input is Server-Sent Events: values are on lines that begin with "data:"
 }
 
 func newInput(r io.Reader) *input {
@@ -62,6 +64,7 @@ func (in *input) next() (record, error) {
 			return record{}, err
 		}
 		if len(line) == 0 || line[0] == '#' {
+			in.heading = in.heading || !in.begun && bytes.HasPrefix(line, []byte("# "))
 			continue
 		}
 		first := !in.begun
@@ -71,6 +74,8 @@ func (in *input) next() (record, error) {
 			return in.value(record{line: in.lines, raw: line})
 		case first && (line[0] == '{' || line[0] == '['):
 			return in.document(line)
+		case first && !in.events:
+			return record{}, in.unreadable(line)
 		}
 		return record{}, notJSON(in.lines)
 	}
@@ -177,6 +182,24 @@ func (in *input) value(rec record) (record, error) {
 		return record{}, tapedeck.Errorf(tapedeck.Invalid, "line %d of the input is nested more than %d levels deep", rec.line, maxNesting)
 	}
 	return rec, nil
+}
+
+// unreadable returns the error of an input whose first line, after a heading, is no JSON.
+func (in *input) unreadable(line []byte) error {
+	what := ""
+	switch start := strings.ToLower(string(line[:min(len(line), 20)])); {
+	case strings.HasPrefix(start, "<!doctype html"), strings.HasPrefix(start, "<html"):
+		what = "an HTML page"
+	case string(line) == strings.Join(csvColumns, ","):
+		what = "an export of the format csv"
+	case in.heading:
+		what = "Markdown"
+	default:
+		return tapedeck.Errorf(tapedeck.Invalid, "line %d of the input is not JSON", in.lines).
+			WithHint("the formats are: %s", strings.Join(Formats(), ", "))
+	}
+	return tapedeck.Errorf(tapedeck.Invalid, "the input is %s, which is for reading and cannot be imported", what).
+		WithHint("export the session as ndjson; the formats of imports are: %s", strings.Join(Formats(), ", "))
 }
 
 func notJSON(line int) error {

@@ -30,7 +30,7 @@ func (d *Decoder) ndjsonLine(rec record) error {
 	case m["tapedeck"] != nil:
 		return d.ndjsonHeader(rec, m)
 	case m["type"] == nil || m["offset"] == nil:
-		return lineError(rec.line, "is neither the header of an export nor an event")
+		return lineError(rec.line, "is neither the header of an export nor an event").WithHint(changed)
 	}
 	var e tapedeck.Event
 	if err := json.Unmarshal(rec.raw, &e); err != nil {
@@ -55,7 +55,7 @@ func (d *Decoder) ndjsonHeader(rec record, m tapedeck.Members) error {
 	}
 	var s tapedeck.Session
 	if err := json.Unmarshal(m["session"], &s); err != nil {
-		return lineError(rec.line, "is a header without a session")
+		return lineError(rec.line, "is a header without a session").WithHint(changed)
 	}
 	if err := d.endOwn(); err != nil {
 		return err
@@ -184,15 +184,18 @@ func (n *ndjson) emit(e tapedeck.Event) {
 	n.d.emit(e)
 }
 
-func lineError(line int, what string) error {
+// changed is what to do about a file that is not as it was exported.
+const changed = "nothing was imported; the file was changed or is damaged, so export the session again: a view, an offset or a redaction leaves events or text out"
+
+func lineError(line int, what string) *tapedeck.Error {
 	return tapedeck.Errorf(tapedeck.Invalid, "line %d of the input %s", line, what)
 }
 
-// atLine adds the line to an error.
+// atLine adds the line to an error. Its own hint is for programs that append events.
 func atLine(line int, err error) error {
 	var e *tapedeck.Error
 	if err == nil || !errors.As(err, &e) {
 		return err
 	}
-	return (&tapedeck.Error{Kind: tapedeck.Invalid, Message: "line " + jsonInt(int64(line)) + " of the input: " + e.Message, Err: err}).WithHint("%s", e.Hint)
+	return (&tapedeck.Error{Kind: tapedeck.Invalid, Message: "line " + jsonInt(int64(line)) + " of the input: " + e.Message, Err: err}).WithHint(changed)
 }

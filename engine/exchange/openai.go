@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/payload"
@@ -83,7 +84,7 @@ func (d *Decoder) conversation(rec record, items []json.RawMessage, extra tapede
 		}
 		if s == nil {
 			s = d.newSession()
-			s.extra = extra
+			s.takeTitle(extra)
 			s.read(rec)
 			s.suggestFrom(items[i:])
 		}
@@ -95,10 +96,21 @@ func (d *Decoder) conversation(rec record, items []json.RawMessage, extra tapede
 	d.finish()
 }
 
+// takeTitle takes the title from the members of a conversation. The metadata keeps one that
+// is no title as it is, such as one of several lines.
+func (s *session) takeTitle(extra tapedeck.Members) {
+	given, ok := text(extra["title"])
+	s.suggestTitle(fromUser, given)
+	if ok && s.title == given {
+		extra = without(extra, setOf("title"))
+	}
+	s.extra = extra
+}
+
 // suggestFrom suggests the user's first message as the title.
 func (s *session) suggestFrom(items []json.RawMessage) {
 	for _, item := range items {
-		if m := object(item); str(m["role"]) == "user" {
+		if m := object(item); str(m["role"]) == "user" && unusable(m) == "" {
 			s.suggestTitle(fromText, plain(m["content"]))
 			return
 		}
@@ -111,14 +123,33 @@ func unusable(m tapedeck.Members) string {
 		return "is not an object"
 	}
 	switch role, ok := text(m["role"]); role {
-	case "system", "developer", "user", "assistant", "tool", "function":
-		return ""
+	case "system", "developer", "user":
+		return withoutContent(role, missing(m["content"]))
+	case "tool", "function": // null is an empty answer
+		return withoutContent(role, m["content"] == nil)
+	case "assistant":
+		return withoutContent(role, m["content"] == nil && !saysMore(m))
 	default:
 		if !ok {
 			return "has no role"
 		}
-		return "has the role " + string(quoted(short(role)))
+		return "has the role " + string(quoted(short(role))) + "; the roles are system, developer, user, assistant, tool and function"
 	}
+}
+
+func withoutContent(role string, is bool) string {
+	if !is {
+		return ""
+	}
+	return "has the role " + string(quoted(role)) + " and no content"
+}
+
+// openaiAnswers are the members that an answer of the model can have instead of a content.
+var openaiAnswers = []string{"tool_calls", "function_call", "refusal", "reasoning_content", "reasoning", "audio"}
+
+// saysMore reports whether an answer of the model has more than a content.
+func saysMore(m tapedeck.Members) bool {
+	return slices.ContainsFunc(openaiAnswers, func(name string) bool { return !missing(m[name]) })
 }
 
 // openaiKnown are the members of a message that events have a place for. All
