@@ -29,6 +29,18 @@ const (
 // Roles are all roles.
 var Roles = []Role{Admin, User, Reader, Agent}
 
+// Check refuses a role that is not among accepted, for what has these roles.
+func (r Role) Check(what string, accepted ...Role) error {
+	if slices.Contains(accepted, r) {
+		return nil
+	}
+	var names []string
+	for _, a := range accepted {
+		names = append(names, string(a))
+	}
+	return tapedeck.Errorf(tapedeck.Invalid, "there is no role %.64q for %s", string(r), what).WithHint("the roles are %s", strings.Join(names, ", "))
+}
+
 // Labels of a session that share it. The value has subjects with spaces or commas between
 // them, or "*" for all users. Only the owner and an admin set labels.
 const (
@@ -242,14 +254,18 @@ func (i *Identity) Check() error {
 	if err := tapedeck.CheckID("the subject", i.Subject); err != nil {
 		return err
 	}
+	if err := i.Role.Check("a token", Roles...); err != nil {
+		return err
+	}
 	l := &i.Limits
 	switch {
-	case !slices.Contains(Roles, i.Role):
-		return tapedeck.Errorf(tapedeck.Invalid, "there is no role %.64q", string(i.Role)).WithHint("the roles are admin, user, reader and agent")
 	case i.Role == Agent && (l.Session == "" || l.Invocation == ""):
 		return tapedeck.Errorf(tapedeck.Invalid, "an agent's token needs a session and an invocation").WithHint("the token is good for that run only")
 	case i.Role != Agent && l.Invocation != "":
-		return tapedeck.Errorf(tapedeck.Invalid, "only an agent's token names an invocation")
+		return tapedeck.Errorf(tapedeck.Invalid, "only a token of the role agent names an invocation").
+			WithHint("give the role agent, on the command line --role agent with --run, or leave the invocation out")
+	case l.Prefix != "" && !isPrefix(l.Prefix):
+		return tapedeck.Errorf(tapedeck.Invalid, "no id begins with the prefix %.64q", l.Prefix).WithHint("ids have letters, digits and - _ . : @; those of streams begin with %s", tapedeck.StreamPrefix)
 	case l.Session == "" && (l.Forks || l.Before != 0):
 		return tapedeck.Errorf(tapedeck.Invalid, "forks and before need a session")
 	case l.Before < 0:
@@ -261,5 +277,18 @@ func (i *Identity) Check() error {
 	case l.Session != "":
 		return tapedeck.CheckID("the session's id", l.Session)
 	}
+	for name, value := range l.Labels {
+		if err := tapedeck.CheckID("the name of a label", name); err != nil {
+			return err
+		}
+		if err := tapedeck.CheckName("the label "+name, value); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// isPrefix reports whether the id of a session or of a stream can begin with p.
+func isPrefix(p string) bool {
+	return tapedeck.CheckID("the prefix", p) == nil || strings.HasPrefix(tapedeck.StreamPrefix, p) || strings.HasPrefix(p, tapedeck.StreamPrefix)
 }

@@ -3,6 +3,7 @@ package deck_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -60,6 +61,62 @@ func (g *guarded) stream(method, path string, r row) (code int, contentType stri
 	w := &cutting{ResponseRecorder: httptest.NewRecorder(), cut: cancel}
 	g.Handler().ServeHTTP(w, in)
 	return w.Code, w.Header().Get("Content-Type")
+}
+
+// A revoking body ends a token when it has been read.
+type revoking struct {
+	io.Reader
+	revoke func()
+}
+
+func (b revoking) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	if err != nil {
+		b.revoke()
+	}
+	return n, err
+}
+
+// TestTokenEndsDuringABody: a request whose token ends while its body arrives is refused with
+// 401, and nothing of it is carried out.
+func TestTokenEndsDuringABody(t *testing.T) {
+	const call = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"append_message","arguments":{"session":"$S","text":"late"}` +
+		`,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"x","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`
+	for name, c := range map[string]struct {
+		path, body string
+		headers    []string
+	}{
+		"mcp":            {"/mcp", call, []string{"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "append_message"}},
+		"mcp initialize": {"/mcp", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`, nil},
+		"events":         {"/api/v1/sessions/$S/events", event, nil},
+		"task":           {"/api/v1/sessions/$S/task", `{"task":"go"}`, nil},
+	} {
+		g := openGuarded(t, deck.Options{MCPWrite: true})
+		session := g.session("open")
+		before, err := g.Session(session).Info(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		revoked, revoke := context.WithCancel(t.Context())
+		g.known["owner"] = &access.Identity{Subject: "ada", Role: access.User, Revoked: revoked}
+		body := revoking{strings.NewReader(strings.ReplaceAll(c.body, "$S", session)), revoke}
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, strings.ReplaceAll(c.path, "$S", session), body)
+		r.Host = "127.0.0.1"
+		r.Header.Set("Authorization", "Bearer owner")
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
+		for h := c.headers; len(h) > 0; h = h[2:] {
+			r.Header.Set(h[0], h[1])
+		}
+		w := httptest.NewRecorder()
+		g.Handler().ServeHTTP(w, r)
+		if w.Code != http.StatusUnauthorized || !strings.Contains(w.Body.String(), "the token was revoked") || w.Header().Get("Mcp-Session-Id") != "" {
+			t.Errorf("%s: %d %s %v", name, w.Code, w.Body, w.Header())
+		}
+		if after, err := g.Session(session).Info(t.Context()); err != nil || after.Head != before.Head {
+			t.Errorf("%s: the head was %d and is %d, %v", name, before.Head, after.Head, err)
+		}
+	}
 }
 
 // TestSocketEndsWithToken: a WebSocket that does nothing is closed when its token is revoked.

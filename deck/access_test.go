@@ -279,6 +279,32 @@ func TestUsageOfOthers(t *testing.T) {
 	}
 }
 
+// TestImportForOthers: a user who names another owner of an import, or of its preview, is told
+// that only an admin may. Nothing is imported.
+func TestImportForOthers(t *testing.T) {
+	g := openGuarded(t, deck.Options{})
+	for _, c := range []struct {
+		token, owner, want string
+		kind               tapedeck.Kind
+	}{
+		{"owner", "bob", "", tapedeck.Forbidden}, {"owner", "", "ada", ""}, {"owner", "ada", "ada", ""},
+		{"admin", "bob", "bob", ""}, {"admin", "", "", ""},
+	} {
+		in := api.ImportRequest{Format: "openai-messages", Owner: c.owner}
+		const chat = `{"role":"user","content":"hi"}`
+		made, err := g.dial(c.token).Import(t.Context(), in, strings.NewReader(chat))
+		if _, previewed := g.dial(c.token).PreviewImport(t.Context(), in, strings.NewReader(chat)); tapedeck.KindOf(err) != c.kind || tapedeck.KindOf(previewed) != c.kind {
+			t.Errorf("%s for %q: %v, %v", c.token, c.owner, err, previewed)
+		}
+		if err != nil {
+			continue
+		}
+		if s, err := g.Session(made.Sessions[0]).Info(t.Context()); err != nil || s.Owner != c.want {
+			t.Errorf("%s for %q: the owner is %q, %v", c.token, c.owner, s.Owner, err)
+		}
+	}
+}
+
 // TestImportSharesNothing: a user who imports a file of others shares nothing with them,
 // whatever labels the file has, at its beginning and later. An admin restores them.
 func TestImportSharesNothing(t *testing.T) {

@@ -107,6 +107,56 @@ func TestWrongTokens(t *testing.T) {
 	}
 }
 
+// TestWrongTokensSayWhatToDo: the error of a token that cannot be issued names what is accepted
+// here, also for people who use the command line.
+func TestWrongTokensSayWhatToDo(t *testing.T) {
+	g := openGuarded(t, deck.Options{})
+	open, idle := g.session(""), g.newID()
+	if _, err := g.Create(t.Context(), api.NewSession{ID: idle, Owner: "ada"}); err != nil {
+		t.Fatal(err)
+	}
+	const roles = "the roles are reader, user, agent\""
+	for _, c := range []struct{ session, body, want, hint string }{
+		{idle, `{"role":"boss"}`, `there is no role \"boss\" for a token of a session`, roles},
+		{idle, `{"role":""}`, `there is no role \"\"`, roles},
+		{idle, `{"role":"admin"}`, `there is no role \"admin\" for a token of a session`, roles},
+		{idle, `{"role":"agent"}`, "needs the invocation of an open run", "--role agent --run"},
+		{open, `{"role":"agent"}`, "needs the invocation of an open run", "the open runs of the session are "},
+		{idle, `{"role":"agent","invocation":"nope"}`, `has no open run \"nope\"`, "start one with tapedeck run"},
+		{open, `{"role":"agent","invocation":"nope"}`, `has no open run \"nope\"`, "the open runs of the session are "},
+		{open, `{"role":"reader","expires":"30d"}`, `the member \"expires\" cannot be \"30d\"`, `\"2026-02-01T00:00:00Z\"`},
+		{open, `{"role":"reader","Expires":7}`, `the member \"expires\" cannot be 7`, `\"2026-02-01T00:00:00Z\"`},
+		{open, `{"role":"reader","invocation":"inv"}`, "only a token of the role agent", "--role agent with --run"},
+	} {
+		code, answer := g.send("POST", "/api/v1/sessions/"+c.session+"/tokens", "owner", c.body)
+		if code < 400 || code >= 500 || !strings.Contains(answer, c.want) || !strings.Contains(answer, c.hint) {
+			t.Errorf("%s: %d %s", c.body, code, answer)
+		}
+	}
+}
+
+// TestEmptyFilters: a filter that is empty, such as a variable that is not set, is refused: it
+// would select everything.
+func TestEmptyFilters(t *testing.T) {
+	g := openGuarded(t, deck.Options{})
+	for path, names := range map[string]string{
+		"/tokens": "issued_by", "/sessions": "agent owner parent from to projectId taskId label without_label status",
+		"/search": "session role agent owner from to", "/inbox": "agent owner", "/usage": "agent owner from to", "/audit": "action actor session outcome from to",
+		"/sessions/$S/events": "thread type invocation channel", "/sessions/$S/snapshot": "thread", "/sessions/$S/inputs": "thread",
+	} {
+		session := g.session("")
+		for name := range strings.FieldsSeq(names) {
+			at := "/api/v1" + strings.ReplaceAll(path, "$S", session) + "?q=x&" + name + "="
+			if !strings.Contains(path, "/search") && path != "/sessions" {
+				at = strings.Replace(at, "q=x&", "", 1)
+			}
+			if code, answer := g.send("GET", at, "admin", ""); code != http.StatusBadRequest || !strings.Contains(answer, name) {
+				t.Errorf("GET %s: %d %s", at, code, answer)
+			}
+		}
+	}
+}
+
 // TestFrozenToken: a token with an offset shows nothing of what follows, in any view.
 func TestFrozenToken(t *testing.T) {
 	g := openGuarded(t, deck.Options{})
@@ -175,6 +225,22 @@ func TestLoginWithALongToken(t *testing.T) {
 	w := httptest.NewRecorder()
 	if g.Handler().ServeHTTP(w, r); w.Code != http.StatusRequestEntityTooLarge || len(w.Result().Cookies()) > 0 || !strings.Contains(w.Body.String(), "fewer claims") {
 		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+// TestLoginWithoutAToken: the error of a log-in without a token says what to send.
+func TestLoginWithoutAToken(t *testing.T) {
+	g := openGuarded(t, deck.Options{})
+	for body, want := range map[string]string{
+		`{"token":""}`: "the log-in has no token", `{"token":" "}`: "the log-in has no token", `{}`: "the log-in has no token", `null`: "the log-in has no token", ``: "the body is not",
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/login", strings.NewReader(body))
+		r.Host = "localhost:4747"
+		r.Header.Set("Tapedeck-Login", "1")
+		w := httptest.NewRecorder()
+		if g.Handler().ServeHTTP(w, r); w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), want) || strings.Contains(w.Body.String(), "Authorization") {
+			t.Errorf("%s: %d %s", body, w.Code, w.Body)
+		}
 	}
 }
 

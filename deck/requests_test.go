@@ -2,6 +2,7 @@ package deck_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tapedeck/tapedeck/access"
 	"github.com/tapedeck/tapedeck/deck"
 )
 
@@ -45,7 +47,7 @@ func (l *logged) take(text string) (lines []string) {
 // protocol, also where the path does not have the session.
 func TestRequestsAreLogged(t *testing.T) {
 	var log logged
-	g := openGuarded(t, deck.Options{MCPWrite: true, AllowWebhooks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, LogRequests: true, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	g := openGuarded(t, deck.Options{MCPWrite: true, AllowWebhooks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, LogRequests: true, Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 	for route, r := range table {
 		id := g.prepare(route)
 		log.take("")
@@ -85,7 +87,7 @@ func TestRefusedTokensAreLogged(t *testing.T) {
 		g.send("GET", "/api/v1/sessions", "owner", "")
 		g.send("GET", "/api/v1/sessions?token=td_secret", "td_guessed", "")
 		lines := log.take("level=WARN")
-		if len(lines) != 1 || !strings.Contains(lines[0], "path=/api/v1/sessions ") {
+		if len(lines) != 1 || !strings.Contains(lines[0], "path=/api/v1/sessions ") || !strings.Contains(lines[0], `reason="this is no token of this server"`) {
 			t.Errorf("%q", lines)
 		}
 		for range 99 {
@@ -97,6 +99,51 @@ func TestRefusedTokensAreLogged(t *testing.T) {
 			t.Errorf("%d lines: %q", len(lines), lines)
 		}
 	})
+}
+
+// TestReasonsOfRefusalsAreLogged: the log says why a request was refused with 401.
+func TestReasonsOfRefusalsAreLogged(t *testing.T) {
+	var log logged
+	g := openGuarded(t, deck.Options{NoMetrics: true, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	revoked, revoke := context.WithCancel(t.Context())
+	revoke()
+	g.known["old"] = &access.Identity{Subject: "ada", Role: access.User, Expires: time.Now().Add(-time.Hour)}
+	g.known["ended"] = &access.Identity{Subject: "ada", Role: access.User, Revoked: revoked}
+	for _, c := range []struct{ method, path, header, body, want string }{
+		{"GET", "/api/v1/sessions", "", "", "this needs a token"},
+		{"GET", "/api/v1/sessions", "Basic eHh4", "", "the header Authorization is not Bearer and a token"},
+		{"GET", "/api/v1/sessions", "Bearer old", "", "the token has expired"},
+		{"GET", "/v1/stream/users/ada/x", "Bearer ended", "", "the token was revoked"},
+		{"POST", "/mcp", "Bearer nobody", "", "this is no token of this server"},
+		{"POST", "/login", "", `{"token":"nobody"}`, "this is no token of this server"},
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), c.method, c.path, strings.NewReader(c.body))
+		r.Host = "127.0.0.1"
+		r.Header.Set("Tapedeck-Login", "1")
+		if c.header != "" {
+			r.Header.Set("Authorization", c.header)
+		}
+		w := httptest.NewRecorder()
+		g.Handler().ServeHTTP(w, r)
+		if lines := log.take("a request was refused"); w.Code != http.StatusUnauthorized || len(lines) != 1 || !strings.Contains(lines[0], fmt.Sprintf("reason=%q", c.want)) {
+			t.Errorf("%s %s with %q: %d, %q", c.method, c.path, c.header, w.Code, lines)
+		}
+	}
+}
+
+// TestHealthChecksAreNotLogged: a health check that succeeds, which commands and probes make all
+// the time, is in the log of requests only among its debug messages.
+func TestHealthChecksAreNotLogged(t *testing.T) {
+	for level, want := range map[slog.Level]int{slog.LevelInfo: 1, slog.LevelDebug: 3} {
+		var log logged
+		g := openGuarded(t, deck.Options{LogRequests: true, Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: level}))})
+		for _, path := range []string{"/healthz", "/readyz", "/api/v1/sessions"} {
+			g.send("GET", path, "owner", "")
+		}
+		if lines := log.take("a request was answered"); len(lines) != want {
+			t.Errorf("%s: %q", level, lines)
+		}
+	}
 }
 
 // TestNoTokenIsLogged: wherever a client sends a token, the log does not have it, nor what a

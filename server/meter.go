@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/intake"
 	"github.com/tapedeck/tapedeck/internal/problem"
 	"github.com/tapedeck/tapedeck/internal/secret"
@@ -49,7 +50,11 @@ type measured struct {
 	status   int // 0 before the header is written
 	stream   bool
 	traced   func(status int) // ends the trace; nil for none
+	reason   string           // why the request was refused; "" for none that is known
 }
+
+// Explain implements [problem.Explained].
+func (m *measured) Explain(e *tapedeck.Error) { m.reason = e.Message }
 
 // measure begins to measure a request. Call end when it is answered.
 func (f *front) measure(w http.ResponseWriter, r *http.Request) *measured {
@@ -112,7 +117,7 @@ func (m *measured) end() {
 		m.traced(m.status)
 	}
 	if m.status == http.StatusUnauthorized {
-		m.front.refusals.log(m.request)
+		m.front.refusals.log(m.request, m.reason)
 	}
 	if f := m.front; f.Refused != nil && (m.status == http.StatusUnauthorized || m.status == http.StatusForbidden) {
 		f.Refused(m.request, m.status)
@@ -140,7 +145,7 @@ func (m *measured) log(took time.Duration) {
 		}
 	}
 	level := slog.LevelDebug
-	if m.front.LogRequests {
+	if m.front.LogRequests && !(isProbe(r) && m.status < 400) { // probes, and each command, ask all the time
 		level = slog.LevelInfo
 	}
 	m.front.Logger.LogAttrs(r.Context(), level, "a request was answered", append(attrs, slog.String("from", intake.Address(r)))...)

@@ -32,7 +32,8 @@ func newRefusals(l *slog.Logger) *refusals {
 	return &refusals{logger: l, limit: rate.NewLimiter(rate.Every(refusalEvery), refusalBurst)}
 }
 
-func (l *refusals) log(r *http.Request) {
+// log logs a request, with why it was refused if reason is not "".
+func (l *refusals) log(r *http.Request, reason string) {
 	if !l.limit.Allow() {
 		l.miss()
 		return
@@ -42,6 +43,9 @@ func (l *refusals) log(r *http.Request) {
 	}
 	if id := first(r.Header[requestID]); id != "" {
 		attrs = append(attrs, slog.String("id", id))
+	}
+	if reason != "" {
+		attrs = append(attrs, slog.String("reason", secret.Cut(reason)))
 	}
 	l.logger.LogAttrs(r.Context(), slog.LevelWarn, "a request was refused: it has no valid token", attrs...)
 }

@@ -108,6 +108,9 @@ func (g *Gate) logIn(w http.ResponseWriter, r *http.Request) error {
 		return tapedeck.Errorf(tapedeck.Invalid, `the body is not {"token": …}`)
 	}
 	token := strings.TrimSpace(body.Token)
+	if token == "" {
+		return tapedeck.Errorf(tapedeck.Invalid, "the log-in has no token").WithHint(`send the token in the body: {"token": "td_…"}`)
+	}
 	who, err := g.Verify(r.Context(), token)
 	if err != nil {
 		return err

@@ -28,10 +28,15 @@ func (v *Guarded) PreviewExport(ctx context.Context, in api.ExportRequest) (api.
 	return v.verbs.PreviewExport(ctx, in)
 }
 
-// imports returns the identity of a context if it may import.
-func imports(ctx context.Context) (*access.Identity, error) {
+// imports returns the identity of a context if it may import for an owner, "" for none that is
+// named. A program that restores sessions of others must notice that it may not.
+func imports(ctx context.Context, owner string) (*access.Identity, error) {
 	i, err := creates(ctx)
-	if err == nil && !i.Limits.IsZero() {
+	switch {
+	case err != nil:
+	case i.Role != access.Admin && owner != "" && owner != i.Subject:
+		err = tapedeck.Errorf(tapedeck.Forbidden, "only an admin imports sessions for another owner").WithHint("leave the owner out: then they are yours")
+	case !i.Limits.IsZero():
 		err = tapedeck.Errorf(tapedeck.Forbidden, "a token that is limited to some sessions cannot import others")
 	}
 	return i, err
@@ -58,7 +63,7 @@ func imported(i *access.Identity, in api.ImportRequest) api.ImportRequest {
 
 // Import creates sessions from a file.
 func (v *Guarded) Import(ctx context.Context, in api.ImportRequest, r io.Reader) (api.Imported, error) {
-	i, err := imports(ctx)
+	i, err := imports(ctx, in.Owner)
 	if err != nil {
 		return api.Imported{}, err
 	}
@@ -87,7 +92,7 @@ func (v *Guarded) Import(ctx context.Context, in api.ImportRequest, r io.Reader)
 
 // PreviewImport tells what an import would create.
 func (v *Guarded) PreviewImport(ctx context.Context, in api.ImportRequest, r io.Reader) (api.ImportPreview, error) {
-	i, err := imports(ctx)
+	i, err := imports(ctx, in.Owner)
 	if err != nil {
 		return api.ImportPreview{}, err
 	}

@@ -37,7 +37,10 @@ func (v *Issued) Issue(ctx context.Context, n api.NewToken) (api.IssuedToken, er
 		return api.IssuedToken{}, tapedeck.Errorf(tapedeck.Invalid, "before must be above 0").WithHint("leave it out for a token of the whole session")
 	case n.Before != nil && *n.Before > s.Head:
 		return api.IssuedToken{}, beyond(n.Session, s.Head)
-	case access.Role(n.Role) == access.Agent && n.Invocation != "":
+	case access.Role(n.Role) == access.Agent && n.Invocation == "":
+		return api.IssuedToken{}, tapedeck.Errorf(tapedeck.Invalid, "a token of the role agent needs the invocation of an open run, which it writes").
+			WithHint("give it, on the command line with --role agent --run; %s", openRuns(&s))
+	case access.Role(n.Role) == access.Agent:
 		if _, open := runOf(&s, n.Invocation); !open {
 			return api.IssuedToken{}, noRun(&s, n.Invocation)
 		}
@@ -75,15 +78,19 @@ func (v *Issued) Issue(ctx context.Context, n api.NewToken) (api.IssuedToken, er
 
 // noRun returns the error of a run for which no token can be made: nobody could use it.
 func noRun(s *tapedeck.Session, invocation string) error {
-	err := tapedeck.Errorf(tapedeck.NotFound, "session %s has no open run %.128q", s.ID, invocation)
+	return tapedeck.Errorf(tapedeck.NotFound, "session %s has no open run %.128q", s.ID, invocation).WithHint("%s", openRuns(s))
+}
+
+// openRuns names the open runs of a session, or says how it gets one.
+func openRuns(s *tapedeck.Session) string {
 	if len(s.Runs) == 0 {
-		return err.WithHint("it has no open run; append RUN_STARTED first")
+		return "the session has no open run: start one with tapedeck run or a task, or let the agent's maker append RUN_STARTED (tapedeck append)"
 	}
 	var open []string
 	for _, r := range s.Runs[:min(len(s.Runs), maxNamedRuns)] {
 		open = append(open, r.Invocation)
 	}
-	return err.WithHint("its open runs are %s", strings.Join(open, ", "))
+	return "the open runs of the session are " + strings.Join(open, ", ")
 }
 
 // maxNamedRuns is how many open runs a hint names.

@@ -86,14 +86,17 @@ func (t *Token) Check() error {
 	return nil
 }
 
-// checkRole refuses the role of an agent. A token of one run, or of one session, must name a
+// fileRoles are the roles of the tokens of a file.
+var fileRoles = []access.Role{access.Admin, access.User, access.Reader}
+
+// checkRole refuses the role of an agent, and what is no role. A token of one run, or of one session, must name a
 // session that exists, not one that gets its id later, so the server makes it.
 func (t *Token) checkRole() error {
 	if t.Role != access.Agent {
-		return nil
+		return t.Role.Check("a token of the file", fileRoles...)
 	}
 	return tapedeck.Errorf(tapedeck.Invalid, "the file of tokens has no tokens of agents").
-		WithHint("the server makes the token of a run: tapedeck token issue SESSION --role agent --run INVOCATION")
+		WithHint("its roles are admin, user, reader; the server makes the token of a run: tapedeck token issue SESSION --role agent --run INVOCATION")
 }
 
 // hash returns the hash of a token as the file has it.

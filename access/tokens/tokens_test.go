@@ -239,10 +239,14 @@ func TestParse(t *testing.T) {
 		return "[[token]]\nid = \"a\"\nhash = \"sha256:" + strings.Repeat("0", 64) + "\"\nsubject = \"x\"\n" + more
 	}
 	for text, want := range map[string]string{
-		"[[token]\n":                "line 2",
-		"[server]\n":                `no setting "server"`,
-		entry("role = \"king\"\n"):  `no role "king"`,
-		entry("role = \"agent\"\n"): "no tokens of agents",
+		"[[token]\n":                                 "line 2",
+		"[server]\n":                                 `no setting "server"`,
+		entry("role = \"king\"\n"):                   `no role "king"`,
+		entry("role = \"agent\"\n"):                  "no tokens of agents",
+		entry("role = \"user\"\nprefix = \"a b\"\n"): `no id begins with the prefix "a b"`,
+		entry("role = \"user\"\n[token.labels]\n\"\" = \"\"\n"):                       "the name of a label is empty",
+		entry("role = \"user\"\n[token.labels]\n\"a b\" = \"c\"\n"):                   `the name of a label "a b"`,
+		entry("role = \"user\"\n[token.labels]\na = \"b\\u0007\"\n"):                  "the label a has a control character",
 		entry("role = \"user\"\n") + entry("role = \"user\"\n"):                       "twice",
 		"[[token]]\nid = \"a\"\nhash = \"md5:0\"\nsubject = \"x\"\nrole = \"user\"\n": "the hash of token a",
 		"[quota]\nruns = -1\n":                        "runs is a number",

@@ -70,6 +70,16 @@ func (q *Query) String(name string) string {
 	return ""
 }
 
+// Filter returns a parameter that selects what is answered, "" if it is absent. An empty one,
+// such as that of a variable that is not set, would select everything: it is refused.
+func (q *Query) Filter(name string) string {
+	s := q.String(name)
+	if s == "" && q.Values.Has(name) {
+		q.Fail("the parameter %s is empty; leave it out, or give it a value", name)
+	}
+	return s
+}
+
 // Offset returns a parameter that is a number from 0, def if it is absent.
 func (q *Query) Offset(name string, def int64) int64 {
 	s := q.String(name)
@@ -216,7 +226,7 @@ func (q *Query) List(name string, check func(what, value string) error) []string
 // begins at midnight UTC.
 func (q *Query) Time(name string) time.Time {
 	s := q.String(name)
-	if s == "" {
+	if s == "" && !q.Values.Has(name) {
 		return time.Time{}
 	}
 	for _, layout := range []string{time.RFC3339, time.DateOnly} {
@@ -230,7 +240,7 @@ func (q *Query) Time(name string) time.Time {
 
 // ID returns a parameter that is an id, "" if it is absent.
 func (q *Query) ID(name string) string {
-	s := q.String(name)
+	s := q.Filter(name)
 	if s != "" && q.Err == nil {
 		q.Err = tapedeck.CheckID("the parameter "+name, s)
 	}

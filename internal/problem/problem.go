@@ -115,6 +115,7 @@ func MethodNotAllowed(w http.ResponseWriter, r *http.Request, allowed ...string)
 // stops. The answer is 503 then: an empty answer would look like a success.
 func Write(w http.ResponseWriter, r *http.Request, err error, log *slog.Logger) {
 	e, status := Resolve(r, err, log)
+	explain(w, e)
 	body := Encode(e)
 	h := w.Header()
 	h.Set("Content-Type", "application/json; charset=utf-8")
@@ -126,6 +127,24 @@ func Write(w http.ResponseWriter, r *http.Request, err error, log *slog.Logger) 
 	}
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // if the client has disconnected, nobody needs the answer
+}
+
+// An Explained response is told which error it has. It may be inside of others, which have
+// the method Unwrap of [http.ResponseController].
+type Explained interface{ Explain(e *tapedeck.Error) }
+
+func explain(w http.ResponseWriter, e *tapedeck.Error) {
+	for {
+		if x, ok := w.(Explained); ok {
+			x.Explain(e)
+			return
+		}
+		outer, ok := w.(interface{ Unwrap() http.ResponseWriter })
+		if !ok {
+			return
+		}
+		w = outer.Unwrap()
+	}
 }
 
 // RetryAfter returns the value of the header Retry-After: whole seconds, at least one.

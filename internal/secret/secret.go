@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// prefixes begin tokens: those of the file of tokens, of sessions, and JSON Web Tokens.
-var prefixes = []string{"td_", "tds_", "eyJ"}
+// prefixes begin tokens: those of the file of tokens, of sessions, of log-ins, and JSON Web
+// Tokens.
+var prefixes = []string{"td_", "tds_", "tdl_", "eyJ"}
 
 // Instead is what a text has in place of what may be a token.
 const Instead = "(perhaps a token)"

@@ -7,6 +7,7 @@ func TestCut(t *testing.T) {
 		"":                         "",
 		"/api/v1/sessions/a":       "/api/v1/sessions/a",
 		"/api/v1/sessions/td_abc":  "/api/v1/sessions/" + Instead,
+		"tdl_abc":                  Instead,
 		"tds_eyJ.x":                Instead,
 		"/x?token=eyJhbGciOiJub25": "/x?token=" + Instead,
 		"std_out and heyJude":      "std_out and heyJude",

@@ -18,6 +18,7 @@ type beating struct {
 
 	mu    sync.Mutex
 	beat  *time.Timer // nil until the response is an event stream
+	begun bool        // a part of the answer was written
 	ended bool
 }
 
@@ -29,9 +30,13 @@ func newBeating(w http.ResponseWriter) *beating {
 func (b *beating) WriteHeader(status int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.ended {
+		return
+	}
 	if b.isStream() {
 		b.Header().Set("X-Accel-Buffering", "no") // nginx
 	}
+	b.begun = true
 	b.ResponseWriter.WriteHeader(status)
 }
 
@@ -46,6 +51,7 @@ func (b *beating) Write(p []byte) (int, error) {
 	if b.ended {
 		return 0, http.ErrHandlerTimeout
 	}
+	b.begun = true
 	switch {
 	case b.beat != nil:
 		b.beat.Reset(sse.Heartbeat)
@@ -63,6 +69,7 @@ func (b *beating) FlushError() error {
 	if b.ended {
 		return nil
 	}
+	b.begun = true
 	return b.rc.Flush()
 }
 
@@ -79,10 +86,12 @@ func (b *beating) comment() {
 }
 
 // stop ends the use of the response: nobody may write to it after the handler has returned.
-func (b *beating) stop() {
+// It reports whether the answer has begun.
+func (b *beating) stop() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.ended = true; b.beat != nil {
 		b.beat.Stop()
 	}
+	return b.begun
 }

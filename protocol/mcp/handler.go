@@ -9,6 +9,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/access"
 	"github.com/tapedeck/tapedeck/internal/problem"
 )
 
@@ -73,7 +74,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	b := newBeating(w)
-	defer b.stop()
+	defer h.finish(w, r, b)
 	id := r.Header.Get(headerPeer)
 	switch {
 	case r.Header.Get(headerVersion) >= stateless:
@@ -86,12 +87,26 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	default:
 		if err := h.makeSpace(); err != nil {
-			h.refuse(w, r, err)
+			h.refuse(b, r, err)
 			return
 		}
 		h.peers.ServeHTTP(b, r)
 		if id = w.Header().Get(headerPeer); id != "" {
 			h.add(id)
+		}
+	}
+}
+
+// finish ends the use of a response. The SDK answers nothing, which would be 200, if the
+// context of a request ends before it: then its token was revoked, or has expired.
+func (h *handler) finish(w http.ResponseWriter, r *http.Request, b *beating) {
+	if b.stop() {
+		return
+	}
+	if who := access.From(r.Context()); who != nil {
+		if err := who.Valid(); err != nil {
+			w.Header().Del(headerPeer)
+			h.refuse(w, r, err)
 		}
 	}
 }

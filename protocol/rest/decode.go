@@ -11,6 +11,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/tapedeck/tapedeck"
@@ -115,7 +116,7 @@ func decodeObject(b []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {
-		return jsonError(err, into)
+		return jsonError(b, err, into)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return tapedeck.Errorf(tapedeck.Invalid, "something follows the JSON object in the body")
@@ -165,10 +166,14 @@ var missingHints = map[string]string{
 	"from_offset": "give the offset of the first event to revert",
 }
 
+const timeHint = `a time is written as "2026-02-01T00:00:00Z" (RFC 3339)`
+
 const rangeHint = `the event at offset 3 is the range {"from":3,"to":4}: the event at to is not in it`
 
 // formHints show the form of values that a type name does not explain.
 var formHints = map[reflect.Type]string{
+	reflect.TypeFor[time.Time]():              timeHint,
+	reflect.TypeFor[*time.Time]():             timeHint,
 	reflect.TypeFor[tapedeck.OffsetRange]():   rangeHint,
 	reflect.TypeFor[[]tapedeck.OffsetRange](): rangeHint,
 }
@@ -178,7 +183,7 @@ func containsFold(names []string, name string) bool {
 }
 
 // jsonError describes what is wrong with JSON that should be decoded into a struct.
-func jsonError(err error, into any) error {
+func jsonError(b []byte, err error, into any) error {
 	var syntax *json.SyntaxError
 	var typ *json.UnmarshalTypeError
 	switch {
@@ -195,7 +200,31 @@ func jsonError(err error, into any) error {
 		return tapedeck.Errorf(tapedeck.Invalid, "there is no member %s here", name).
 			WithHint("the members are %s", strings.Join(namesOf(membersOf(into)), ", "))
 	}
+	if wrong := wrongMember(b, into); wrong != nil {
+		return wrong
+	}
 	return tapedeck.Errorf(tapedeck.Invalid, "the JSON cannot be understood").Because(err)
+}
+
+// wrongMember returns the error of a member with a value that its type does not accept by
+// itself, such as a time: encoding/json does not name it. It returns nil if there is none.
+func wrongMember(b []byte, into any) error {
+	var values map[string]json.RawMessage
+	if json.Unmarshal(b, &values) != nil {
+		return nil
+	}
+	for _, f := range reflect.VisibleFields(reflect.TypeOf(into).Elem()) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		for given, value := range values {
+			if name == "" || !strings.EqualFold(given, name) || json.Unmarshal(value, reflect.New(f.Type).Interface()) == nil {
+				continue
+			}
+			err := tapedeck.Errorf(tapedeck.Invalid, "the member %q cannot be %.64s", name, value)
+			err.Hint = formHints[f.Type]
+			return err
+		}
+	}
+	return nil
 }
 
 // typeName returns the name of a Go type in JSON.

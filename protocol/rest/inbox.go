@@ -41,7 +41,7 @@ func (p inboxPlace) String() string { return fmt.Sprintf("%d-%d-%d", p.asked, p.
 
 func (h *handler) inbox(w http.ResponseWriter, r *http.Request) error {
 	q := httpapi.ParseQuery(r, inboxParameters...)
-	f := tapedeck.Filter{Status: tapedeck.StatusWaiting, Agent: q.String("agent"), Owner: q.String("owner"), Limit: pageLimit}
+	f := tapedeck.Filter{Status: tapedeck.StatusWaiting, Agent: q.Filter("agent"), Owner: q.Filter("owner"), Limit: pageLimit}
 	cursor, limit := q.String("cursor"), q.Limit(listDefault, pageLimit)
 	var after inboxPlace
 	if cursor != "" {

@@ -15,7 +15,7 @@ func (h *handler) inputs(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	q := httpapi.ParseQuery(r, "thread")
-	thread := q.String("thread")
+	thread := q.Filter("thread")
 	if q.Err == nil && thread != "" {
 		q.Err = tapedeck.CheckID("the thread", thread)
 	}

@@ -57,9 +57,9 @@ func (h *handler) search(w http.ResponseWriter, r *http.Request) error {
 	s := search.Query{
 		Text: q.String("q"), Session: q.ID("session"),
 		Kind:   q.OneOf("kind", "", search.DocMessage, search.DocTool, search.DocTitle),
-		Role:   q.String("role"),
+		Role:   q.Filter("role"),
 		Status: tapedeck.Status(q.OneOf("status", "", statuses...)),
-		Agent:  q.String("agent"), Owner: q.String("owner"),
+		Agent:  q.Filter("agent"), Owner: q.Filter("owner"),
 		From: q.Time("from"), To: q.Time("to"),
 		Cursor: q.String("cursor"), Limit: q.Limit(searchDefault, searchLimit),
 	}

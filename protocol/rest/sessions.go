@@ -68,7 +68,7 @@ func (h *handler) list(w http.ResponseWriter, r *http.Request) error {
 	f := tapedeck.Filter{
 		Labels: parseLabels(q), Without: q.List("without_label", tapedeck.CheckID),
 		Status: tapedeck.Status(q.OneOf("status", "", append([]string{listClosed}, statuses...)...)),
-		Agent:  q.String("agent"), Owner: q.String("owner"), Parent: q.ID("parent"),
+		Agent:  q.Filter("agent"), Owner: q.Filter("owner"), Parent: q.ID("parent"),
 		From: q.Time("from"), To: q.Time("to"),
 		Query: q.String("q"), Cursor: q.String("cursor"), Limit: q.Limit(listDefault, pageLimit),
 	}

@@ -34,7 +34,7 @@ func (h *handler) audit(w http.ResponseWriter, r *http.Request) error {
 	}
 	q := httpapi.ParseQuery(r, auditParameters...)
 	in := api.AuditQuery{
-		Action: q.String("action"), Actor: q.String("actor"), Session: q.String("session"), Outcome: q.OneOf("outcome", "", "allowed", "failed", "refused"),
+		Action: q.Filter("action"), Actor: q.Filter("actor"), Session: q.Filter("session"), Outcome: q.OneOf("outcome", "", "allowed", "failed", "refused"),
 		From: q.Time("from"), To: q.Time("to"), Limit: q.Limit(auditDefault, auditLimit),
 	}
 	if q.Err != nil {

@@ -34,7 +34,7 @@ func withLabels(labels map[string]string, more ...string) map[string]string {
 // parseLabels returns the labels that a list must have: those with parameters of their
 // own, and any as label=name:value.
 func parseLabels(q *httpapi.Query) map[string]string {
-	labels := withLabels(nil, labelProject, q.String(labelProject), labelTask, q.String(labelTask))
+	labels := withLabels(nil, labelProject, q.Filter(labelProject), labelTask, q.Filter(labelTask))
 	for _, l := range q.Values["label"] {
 		name, value, ok := strings.Cut(l, ":")
 		if !ok || name == "" || value == "" {

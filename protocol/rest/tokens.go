@@ -120,7 +120,7 @@ func (h *handler) revokeTokens(w http.ResponseWriter, r *http.Request) error {
 // listIssued lists the tokens of all sessions.
 func (h *handler) listIssued(w http.ResponseWriter, r *http.Request) error {
 	q := httpapi.ParseQuery(r, issuedBy)
-	by := q.String(issuedBy)
+	by := q.Filter(issuedBy)
 	if err := cmp.Or(q.Err, h.noTokens()); err != nil {
 		return err
 	}
@@ -135,11 +135,11 @@ func (h *handler) listIssued(w http.ResponseWriter, r *http.Request) error {
 // revokeIssued revokes the tokens that a user issued.
 func (h *handler) revokeIssued(w http.ResponseWriter, r *http.Request) error {
 	q := httpapi.ParseQuery(r, issuedBy)
-	by := q.String(issuedBy)
+	by := q.Filter(issuedBy)
 	switch {
 	case q.Err != nil:
 		return q.Err
-	case by == "":
+	case by == "": // a revocation is of somebody
 		return tapedeck.Errorf(tapedeck.Invalid, "the parameter %s is missing", issuedBy).WithHint("it names the user who issued the tokens")
 	}
 	err := h.noTokens()

@@ -28,8 +28,8 @@ type usageQuery struct {
 
 func (h *handler) usage(w http.ResponseWriter, r *http.Request) error {
 	q := httpapi.ParseQuery(r, usageParameters...)
-	want := usageQuery{from: dayOf(q, "from"), to: dayOf(q, "to"), agent: q.String("agent")}
-	f := tapedeck.Filter{Owner: q.String("owner"), Limit: pageLimit, Sort: "activity"}
+	want := usageQuery{from: dayOf(q, "from"), to: dayOf(q, "to"), agent: q.Filter("agent")}
+	f := tapedeck.Filter{Owner: q.Filter("owner"), Limit: pageLimit, Sort: "activity"}
 	if want.from != "" && want.to != "" && want.from > want.to {
 		q.Fail("the parameter from must not be after to")
 	}
