@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -33,6 +34,31 @@ func noArgs(c *cobra.Command, args []string) error {
 		return usageError("%s takes no argument %q; see: %s --help", c.CommandPath(), args[0], c.CommandPath())
 	}
 	return nil
+}
+
+// onlyCommands refuses an argument of a command that has others below it, and names the one
+// that may be meant.
+func onlyCommands(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	c.SuggestionsMinimumDistance = 2 // letters that may be wrong
+	meant := ""
+	if near := c.SuggestionsFor(args[0]); len(near) > 0 {
+		meant = fmt.Sprintf("; is it %s %s?", c.CommandPath(), near[0])
+	}
+	return usageError("there is no command %q%s; see: %s --help", args[0], meant, c.CommandPath())
+}
+
+// requiredFlags refuses a command without a flag that it needs, like cobra, with a sentence
+// and the exit code of this program.
+func requiredFlags(c *cobra.Command) (err error) {
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if _, required := f.Annotations[cobra.BashCompOneRequiredFlag]; required && !f.Changed && err == nil {
+			err = usageError("%s needs --%s: %s; see: %s --help", c.CommandPath(), f.Name, f.Usage, c.CommandPath())
+		}
+	})
+	return err
 }
 
 func oneSession(c *cobra.Command, args []string) error {

@@ -195,7 +195,7 @@ func (e *env) printAuditRecord(r *api.AuditRecord) error {
 	if r.Role != "" {
 		who += " (" + terminal.Clean(r.Role) + ")"
 	}
-	line := fmt.Sprintf("%s  %s  %-20s  %-16s", r.Time.Local().Format("2006-01-02 15:04:05"), p.Paint(colour, fmt.Sprintf("%-7s", terminal.Clean(r.Outcome))), terminal.Clean(r.Action), who)
+	line := fmt.Sprintf("%s  %s  %-20s  %-16s", instant(r.Time), p.Paint(colour, fmt.Sprintf("%-7s", terminal.Clean(r.Outcome))), terminal.Clean(r.Action), who)
 	for _, part := range [...]struct{ name, value string }{
 		{"session", r.Session}, {"token", r.TokenID}, {"from", r.Remote}, {"request", r.Request}, {"times", countOf(r.Count)}, {"reason", r.Reason},
 	} {

@@ -26,7 +26,7 @@ session erases its key, so nobody can read the session in any backup any more.
 
 Without the encryption key, or without the file session-keys, nobody can read the
 sessions, you neither. A backup has neither of them: keep copies of both, elsewhere.`,
-		Args: noArgs,
+		Args: onlyCommands,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(newKeyNew(e), newKeyRotate(e), newKeyBackup(e))

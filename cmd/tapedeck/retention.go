@@ -109,5 +109,5 @@ func (e *env) printCandidate(seen map[string]bool, c *retention.Candidate) error
 	if e.json {
 		return e.printJSON(map[string]any{"session": s.ID, "owner": s.Owner, "updated_at": s.Updated, "reason": c.Reason})
 	}
-	return e.pen().Printf("%s  %s  %s  %s\n", s.ID, s.Updated.Local().Format(time.DateTime), terminal.Brief(fmt.Sprintf("%q", titleOf(*s)), 40), c.Reason)
+	return e.pen().Printf("%s  %s  %s  %s\n", s.ID, instant(s.Updated), terminal.Brief(fmt.Sprintf("%q", titleOf(*s)), 40), c.Reason)
 }

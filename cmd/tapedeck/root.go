@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"io"
 	"os"
 	"path/filepath"
@@ -67,16 +68,11 @@ whichever folder it uses.`,
   tapedeck ls                           list sessions
   tapedeck tail SESSION                 follow the events of a session
   tapedeck replay SESSION               play a session at its original speed`,
-		SilenceErrors: true,
-		SilenceUsage:  true,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usageError("there is no command %q; see: tapedeck --help", args[0])
-			}
-			return nil
-		},
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		Args:              onlyCommands,
 		RunE:              func(c *cobra.Command, _ []string) error { return c.Help() },
-		PersistentPreRunE: func(c *cobra.Command, _ []string) error { return noEmptyFlag(c) },
+		PersistentPreRunE: func(c *cobra.Command, _ []string) error { return cmp.Or(noEmptyFlag(c), requiredFlags(c)) },
 	}
 	f := root.PersistentFlags()
 	f.StringVar(&e.data, "data", "", "data folder (default $TAPEDECK_DATA, otherwise "+defaultData()+")")

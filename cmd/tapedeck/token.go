@@ -40,7 +40,7 @@ Each change is recorded in the audit log of the data folder (--data, see tapedec
 if there is such a folder. A running server records what changes in its file, too.
 
 Commands send the token in $` + tokenVariable + ` to a server.`,
-		Args: noArgs,
+		Args: onlyCommands,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.PersistentFlags().StringVar(&file, "auth", "auth.toml", "file of the tokens")
@@ -129,9 +129,10 @@ func (l *lifetime) String() string {
 
 func newTokenList(e *env, file *string) *cobra.Command {
 	return &cobra.Command{
-		Use:   "ls",
-		Short: "List the tokens",
-		Args:  noArgs,
+		Use:     "ls",
+		Aliases: []string{"list"},
+		Short:   "List the tokens",
+		Args:    noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			list, err := tokens.List(*file)
 			if err != nil {
@@ -139,6 +140,9 @@ func newTokenList(e *env, file *string) *cobra.Command {
 			}
 			if e.json {
 				return e.printJSON(map[string]any{"tokens": append([]tokens.Token{}, list...)})
+			}
+			if len(list) == 0 {
+				e.notice("there are no tokens in %s", terminal.Clean(*file))
 			}
 			p := e.pen()
 			for i := range list {
@@ -150,6 +154,9 @@ func newTokenList(e *env, file *string) *cobra.Command {
 		},
 	}
 }
+
+// instant is a time in the output for people, as commands take it.
+func instant(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // limitsOf describes what restricts a token.
 func limitsOf(t *tokens.Token) string {
@@ -163,7 +170,7 @@ func limitsOf(t *tokens.Token) string {
 	switch {
 	case t.Expires.IsZero():
 	case time.Now().Before(t.Expires):
-		fmt.Fprintf(&b, "  until %s", t.Expires.Local().Format(time.DateTime))
+		fmt.Fprintf(&b, "  until %s", instant(t.Expires))
 	default:
 		b.WriteString("  expired")
 	}
@@ -173,8 +180,9 @@ func limitsOf(t *tokens.Token) string {
 func newTokenRevoke(e *env, file *string) *cobra.Command {
 	var session, by string
 	c := &cobra.Command{
-		Use:   "revoke [TOKEN-ID]",
-		Short: "Revoke a token; the streams that it opened end",
+		Use:        "revoke [TOKEN-ID]",
+		SuggestFor: []string{"delete", "rm", "remove"},
+		Short:      "Revoke a token; the streams that it opened end",
 		Long: `Revoke removes a token from the file of tokens. What was made with it, such as share
 links, is no longer valid either.
 

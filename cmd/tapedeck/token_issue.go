@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/access"
 	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
@@ -39,7 +41,7 @@ lists it.`,
 			if c.Flags().Changed("before") {
 				n.Before = &before
 			}
-			return e.withExisting(c.Context(), func(conn *connection) error { return e.issueToken(c.Context(), conn, n) })
+			return e.withTokens(c.Context(), func(conn *connection) error { return e.issueToken(c.Context(), conn, n) })
 		},
 	}
 	f := c.Flags()
@@ -53,6 +55,15 @@ lists it.`,
 	return c
 }
 
+// withTokens is like withExisting, for what only a server with access control does.
+func (e *env) withTokens(ctx context.Context, f func(*connection) error) error {
+	if err := e.exists(); err != nil {
+		return tapedeck.Errorf(tapedeck.NotFound, "%w, and no server is named", err).
+			WithHint("name the server that makes the tokens with --url, or its data folder with --data; it runs with tapedeck serve --auth")
+	}
+	return e.with(ctx, f)
+}
+
 func (e *env) issueToken(ctx context.Context, c *connection, n api.NewToken) error {
 	made, err := c.IssueToken(ctx, n)
 	if err != nil {
@@ -61,7 +72,7 @@ func (e *env) issueToken(ctx context.Context, c *connection, n api.NewToken) err
 	if e.json {
 		return e.printJSON(made)
 	}
-	e.notice("%s is valid until %s; only this time you see what to send:", made.ID, made.Expires.Local().Format(time.DateTime))
+	e.notice("%s is valid until %s; only this time you see what to send:", made.ID, instant(made.Expires))
 	_, err = fmt.Fprintln(e.stdout, made.Token)
 	return err
 }
@@ -83,7 +94,7 @@ With --session it lists those of one session that have a name, for its owner.`,
 			if by != "" && session != "" {
 				return usageError("--by and --session cannot be used together")
 			}
-			return e.withExisting(c.Context(), func(conn *connection) error { return e.listIssued(c.Context(), conn, session, by) })
+			return e.withTokens(c.Context(), func(conn *connection) error { return e.listIssued(c.Context(), conn, session, by) })
 		},
 	}
 	c.Flags().StringVar(&by, "by", "", "only those that this user issued")
@@ -105,10 +116,18 @@ func (e *env) listIssued(ctx context.Context, c *connection, session, by string)
 	if e.json {
 		return e.printJSON(list)
 	}
+	if len(list.Tokens) == 0 {
+		e.notice("no tokens of sessions; one without a name is listed only after it was used, and not with --session")
+		return nil
+	}
+	const row = "%-30s  %-6s  %-12s  %s%s\n"
 	p := e.pen()
+	if err := p.Printf("%s", p.Paint(terminal.Dim, fmt.Sprintf(row, "SESSION", "ROLE", "SUBJECT", "NAME", ""))); err != nil {
+		return err
+	}
 	for _, t := range list.Tokens {
-		about := fmt.Sprintf("  by %s  until %s  %s", terminal.Clean(t.IssuedBy), t.Expires.Local().Format(time.DateTime), t.ID)
-		if err := p.Printf("%s  %-6s  %s  %s%s\n", terminal.Clean(t.Session), t.Role, terminal.Clean(t.Subject), terminal.Clean(cmp.Or(t.Name, "-")), p.Paint(terminal.Dim, about)); err != nil {
+		about := fmt.Sprintf("  by %s  until %s  %s", terminal.Clean(t.IssuedBy), instant(t.Expires), t.ID)
+		if err := p.Printf(row, terminal.Clean(t.Session), t.Role, terminal.Clean(t.Subject), terminal.Clean(cmp.Or(t.Name, "-")), p.Paint(terminal.Dim, about)); err != nil {
 			return err
 		}
 	}
@@ -120,17 +139,25 @@ func (e *env) listIssued(ctx context.Context, c *connection, session, by string)
 
 // revokeIssued revokes the tokens of sessions that a subject issued.
 func (e *env) revokeIssued(ctx context.Context, by string) error {
-	return e.withExisting(ctx, func(c *connection) error {
-		if err := c.RevokeIssuedTokens(ctx, by); err != nil {
+	return e.withTokens(ctx, func(c *connection) error {
+		listed, err := c.IssuedTokens(ctx, by)
+		if err == nil {
+			err = c.RevokeIssuedTokens(ctx, by)
+		}
+		if err != nil {
 			return err
 		}
-		return e.printDone(map[string]string{"issued_by": by}, "revoked all tokens of sessions that %s issued", terminal.Clean(by))
+		n := strconv.Itoa(len(listed.Tokens))
+		if listed.More {
+			n = "more than " + n
+		}
+		return e.printDone(map[string]string{"issued_by": by, "listed": n}, "revoked all tokens of sessions that %s issued; %s of them were listed", terminal.Clean(by), n)
 	})
 }
 
 // revokeOfSession revokes a token of a session; without an id, all of them.
 func (e *env) revokeOfSession(ctx context.Context, session, id string) error {
-	return e.withExisting(ctx, func(c *connection) error {
+	return e.withTokens(ctx, func(c *connection) error {
 		var err error
 		if id == "" {
 			err = c.RevokeTokens(ctx, session)

@@ -26,12 +26,7 @@ Modeler writes.`,
   tapedeck workflow put triage triage.bpmn
   tapedeck workflow ls
   tapedeck workflow show ses_01J…`,
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usageError("there is no command %q; see: %s --help", args[0], c.CommandPath())
-			}
-			return nil
-		},
+		Args: onlyCommands,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(
@@ -101,7 +96,7 @@ func (e *env) printWorkflows(list []api.DiagramVersion, versions bool) error {
 			}
 			continue
 		}
-		line := fmt.Sprintf("%-20s  %s  %8d  %s", w.Name, shortDigest(w.Digest), w.Size, w.Added.Local().Format("2006-01-02 15:04"))
+		line := fmt.Sprintf("%-20s  %s  %8d  %s", w.Name, shortDigest(w.Digest), w.Size, instant(w.Added.Time))
 		if versions && i == 0 {
 			line += "  current"
 		} else if versions {
