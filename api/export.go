@@ -43,13 +43,19 @@ const (
 // formatHTML is the format of recordings, the only one with a start, a poster and a theme.
 const formatHTML = "html"
 
+// formatAsciicast is the format of recordings of a terminal, the only one with a terminal.
+const formatAsciicast = "asciicast"
+
 // Check reports whether the view exists, no offset is negative, and how a recording
-// opens fits the format. The error is [tapedeck.Invalid].
+// opens, or its terminal, fits the format. The error is [tapedeck.Invalid].
 func (r *ExportRequest) Check() error {
 	switch {
 	case r.Format != formatHTML && (r.Start != nil || r.Poster != nil || r.Theme != ""):
 		return tapedeck.Errorf(tapedeck.Invalid, "start, poster and theme belong to the format html, not to %q", r.Format).
 			WithHint("leave them out, or export as html")
+	case r.Format != formatAsciicast && r.Terminal != "":
+		return tapedeck.Errorf(tapedeck.Invalid, "a terminal belongs to the format asciicast, not to %q", r.Format).
+			WithHint("leave it out, or export as asciicast")
 	case r.Theme != "" && r.Theme != ThemeLight && r.Theme != ThemeDark:
 		return tapedeck.Errorf(tapedeck.Invalid, "the theme must be light or dark, not %q", r.Theme)
 	case r.Start != nil && *r.Start < 0, r.Poster != nil && *r.Poster < 0:

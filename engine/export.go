@@ -47,8 +47,11 @@ func (e *Engine) source(ctx context.Context, in api.ExportRequest) (exchange.Sou
 	case at == nil:
 	case *at > s.Head:
 		return exchange.Source{}, tapedeck.Errorf(tapedeck.Invalid, "session %s is at offset %d, you asked for %d", s.ID, s.Head, *at)
-	case *at < s.Head: // the status at the head does not apply there
-		s.Head, s.Closed, s.Status, s.Resumable = *at, false, "", nil
+	case *at < s.Head:
+		if s, err = tapedeck.EntryAt(ctx, e.store, &s, *at); err != nil {
+			return exchange.Source{}, err
+		}
+		s.Status, s.Resumable = "", nil // it goes on
 	}
 	for _, at := range []*int64{in.Start, in.Poster} {
 		if at != nil && *at > s.Head {

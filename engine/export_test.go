@@ -3,6 +3,7 @@ package engine_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -415,6 +416,53 @@ func TestExportAt(t *testing.T) {
 	}
 }
 
+// TestExportAtHasTheEntryOfThen: the header of an export at an offset describes the session as it
+// was there: what it had spent, and its title, its labels and its times.
+func TestExportAtHasTheEntryOfThen(t *testing.T) {
+	e, _ := importer(t, nil)
+	s, err := e.Create(t.Context(), api.NewSession{ID: "s", Title: "first", Owner: "ada", Labels: map[string]string{"a": "1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{
+		`RUN_STARTED {"threadId":"main","runId":"r"}`,
+		`usage.reported {"model":"m"}`,
+		`usage.reported {"model":"m"}`,
+		`RUN_FINISHED {"threadId":"main","runId":"r"}`,
+	} {
+		typ, data, _ := strings.Cut(line, " ")
+		if _, err := e.Append(t.Context(), tapedeck.Append{Session: s.ID, Events: []tapedeck.Event{{Type: typ, Invocation: "r", Data: []byte(data)}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := e.Rename(t.Context(), api.Rename{Session: s.ID, Title: new("second"), Labels: map[string]string{"b": "2"}}); err != nil {
+		t.Fatal(err)
+	}
+	fork, err := e.Fork(t.Context(), api.Fork{Parent: s.ID, ID: "f", Title: new("third")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		session, title, label string
+		at                    int64
+		turns                 int64
+	}{{s.ID, "first", "a", 1, 0}, {s.ID, "first", "a", 3, 1}, {s.ID, "first", "a", 5, 2}, {s.ID, "second", "b", 6, 2}, {fork.ID, "first", "a", 3, 0}, {fork.ID, "third", "b", fork.Head, 0}} {
+		head, _, _ := strings.Cut(export(t, e, api.ExportRequest{Session: c.session, Format: exchange.NDJSON, At: &c.at}), "\n")
+		var h struct{ Session tapedeck.Session }
+		if err := json.Unmarshal([]byte(head), &h); err != nil {
+			t.Fatal(err)
+		}
+		got := h.Session
+		var turns int64
+		if got.Spent != nil {
+			turns = got.Spent.Turns
+		}
+		if got.ID != c.session || got.Head != c.at || got.Title != c.title || got.Owner != "ada" || got.Labels[c.label] == "" || len(got.Labels) != 1 || turns != c.turns || got.Spent != nil && !got.Spent.Since.IsZero() {
+			t.Errorf("%s at %d: %s", c.session, c.at, head)
+		}
+	}
+}
+
 func TestPreviewExport(t *testing.T) {
 	e, _ := importer(t, nil)
 	done, err := e.Import(t.Context(), api.ImportRequest{Format: exchange.ClaudeCode}, strings.NewReader(talk(3)))
@@ -436,10 +484,12 @@ func TestHowARecordingOpens(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, in := range map[string]api.ExportRequest{
-		"belong to the format html":   {Format: exchange.NDJSON, Theme: api.ThemeDark},
-		"must be light or dark":       {Format: exchange.HTML, Theme: "sepia"},
-		"must not be negative":        {Format: exchange.HTML, Start: new(int64(-1))},
-		"the export ends at offset 1": {Format: exchange.HTML, Poster: new(int64(2))},
+		"belong to the format html":                          {Format: exchange.NDJSON, Theme: api.ThemeDark},
+		"belongs to the format asciicast, not to \"ndjson\"": {Format: exchange.NDJSON, Terminal: "t"},
+		"belongs to the format asciicast, not to \"html\"":   {Format: exchange.HTML, Terminal: "t"},
+		"must be light or dark":                              {Format: exchange.HTML, Theme: "sepia"},
+		"must not be negative":                               {Format: exchange.HTML, Start: new(int64(-1))},
+		"the export ends at offset 1":                        {Format: exchange.HTML, Poster: new(int64(2))},
 	} {
 		in.Session = s.ID
 		if _, err := e.Export(ctx, in); tapedeck.KindOf(err) != tapedeck.Invalid || !strings.Contains(err.Error(), want) {

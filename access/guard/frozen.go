@@ -45,21 +45,11 @@ func (f *frozen) entry(ctx context.Context, now *tapedeck.Session, before int64)
 	if ok {
 		return s, nil
 	}
-	s = tapedeck.Session{
-		ID: now.ID, Kind: now.Kind, Gen: now.Gen, Created: now.Created, Updated: now.Created,
-		Status: tapedeck.StatusIdle, Head: min(before, now.Head), Closed: true,
-		Parent: now.Parent, ForkedAt: now.ForkedAt, Copy: now.Copy, ContentType: now.ContentType,
+	s, err := tapedeck.EntryAt(ctx, f.store, now, before)
+	if err != nil {
+		return tapedeck.Session{}, err
 	}
-	for e, err := range tapedeck.Events(ctx, f.store, now.ID, now.ForkedAt) {
-		if err != nil {
-			return tapedeck.Session{}, err
-		}
-		if e.Offset >= before {
-			break
-		}
-		s.Apply(&e)
-	}
-	s.Runs, s.Inputs, s.Waiting = nil, nil, nil // they go on after the part, if at all
+	s.Closed = true
 	if s.Status == tapedeck.StatusWaiting {
 		s.Status = tapedeck.StatusRunning // nobody can answer in a part
 	}
