@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/tapedeck/tapedeck"
@@ -205,8 +206,11 @@ func listen(addr string) (net.Listener, error) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(context.Background(), "tcp", addr)
 	if err != nil {
-		return nil, tapedeck.Errorf(tapedeck.Unavailable, "cannot listen on %s: %w", addr, err).
-			WithHint("another program may be using the port; choose one with --listen 127.0.0.1:PORT")
+		e := tapedeck.Errorf(tapedeck.Unavailable, "cannot listen on %s: %w", addr, err)
+		if errors.Is(err, syscall.EADDRINUSE) {
+			return nil, e.WithHint("another program uses the port; choose one with --listen 127.0.0.1:PORT")
+		}
+		return nil, e
 	}
 	return l, nil
 }

@@ -20,9 +20,12 @@ import (
 // checkListen refuses an address that other machines can reach, unless requests need a
 // token or the user insists. It reports whether only this machine can reach it.
 func (f *serveFlags) checkListen() (loopback bool, err error) {
-	host, _, err := net.SplitHostPort(f.listen)
+	host, port, err := net.SplitHostPort(f.listen)
 	if err != nil {
 		return false, usageError("--listen takes an address such as %s, not %q", defaultListen, f.listen)
+	}
+	if _, err := net.LookupPort("tcp", port); err != nil {
+		return false, usageError("--listen has the port %q; a port is a number from 0 to 65535", port)
 	}
 	loopback = host == "localhost"
 	if ip := net.ParseIP(host); ip != nil && ip.IsLoopback() {

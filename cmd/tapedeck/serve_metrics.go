@@ -39,7 +39,11 @@ func serveMetrics(addr string, h http.Handler, log *slog.Logger) (metricsListene
 	if addr == "" {
 		return metricsListener{}, nil
 	}
-	if _, _, err := net.SplitHostPort(addr); err != nil {
+	_, port, err := net.SplitHostPort(addr)
+	if err == nil {
+		_, err = net.LookupPort("tcp", port)
+	}
+	if err != nil {
 		return metricsListener{}, usageError("--metrics takes an address such as 127.0.0.1:9464, not %q", addr)
 	}
 	var lc net.ListenConfig

@@ -179,9 +179,8 @@ func (a *agent) acp(confined *sandbox.Policy) tapedeck.Runner {
 	if a.Command != "" {
 		o.Command = append([]string{a.Command}, a.Args...)
 	}
-	if p, ok := acpPreset(a.Preset); ok {
-		o.Install = p.Install
-	}
+	p, _ := acpPreset(a.Preset)
+	o.Install = cmp.Or(p.Install, a.namesProgram())
 	for _, m := range a.MCP {
 		o.MCP = append(o.MCP, acpServer(&m, &env))
 	}

@@ -43,6 +43,8 @@ type Config struct {
 // An agent is the configuration of one agent. docs/agents/README.md describes the
 // settings.
 type agent struct {
+	at string // the file and the line where it begins, for errors
+
 	Name        string   `toml:"name"`
 	Kind        string   `toml:"kind"`
 	Preset      string   `toml:"preset"`
@@ -182,8 +184,9 @@ func parse(path string, text []byte) (Config, error) {
 	seen := map[string]bool{}
 	for i := range c.agents {
 		a := &c.agents[i]
+		a.at = fmt.Sprintf("%s:%d", path, lineOfAgent(text, i))
 		if err := a.check(seen); err != nil {
-			return c, tapedeck.Errorf(tapedeck.Invalid, "%s:%d: %s", path, lineOfAgent(text, i), err).WithHint("%s", hintOf(err))
+			return c, tapedeck.Errorf(tapedeck.Invalid, "%s: %s", a.at, err).WithHint("%s", hintOf(err))
 		}
 	}
 	for i := range c.agents {
@@ -294,6 +297,9 @@ func (a *agent) check(seen map[string]bool) error {
 	}
 	if !slices.Contains(kinds, a.Kind) {
 		return tapedeck.Errorf(tapedeck.Invalid, "the agent %s has no known kind", a.Name).WithHint("the kinds are %s", strings.Join(kinds, ", "))
+	}
+	if a.Kind == "acp" && a.Command == "" {
+		return tapedeck.Errorf(tapedeck.Invalid, "the agent %s, of kind acp, has no command", a.Name).WithHint("set command to the program of the agent, and args to its arguments")
 	}
 	if err := a.checkLists(); err != nil {
 		return err

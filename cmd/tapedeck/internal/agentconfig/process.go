@@ -22,7 +22,7 @@ func (a *agent) process(confined *sandbox.Policy) (tapedeck.Runner, error) {
 	env := environment{}
 	p, _ := processPreset(a.Preset)
 	o := process.Options{
-		Name: a.Name, Dialect: a.Dialect, Mapping: a.Mapping, Env: env.of(a.Env), Install: p.Install,
+		Name: a.Name, Dialect: a.Dialect, Mapping: a.Mapping, Env: env.of(a.Env), Install: cmp.Or(p.Install, a.namesProgram()),
 		Command: p.Command, Resume: p.Resume, Sandbox: confined,
 	}
 	switch {
@@ -39,6 +39,11 @@ func (a *agent) process(confined *sandbox.Policy) (tapedeck.Runner, error) {
 		return nil, tapedeck.Errorf(tapedeck.Invalid, "the agent %s: %s", a.Name, err).WithHint("%s", hintOf(err))
 	}
 	return env.guard(r), nil
+}
+
+// namesProgram says where the program of an agent is named, for when it is not there.
+func (a *agent) namesProgram() string {
+	return "command of the agent " + a.Name + " (" + a.at + ") names it; it takes the name of a program in the PATH, or a whole path"
 }
 
 // adapt changes the command of a preset to the settings of the file: the program, and
