@@ -99,6 +99,8 @@ type Engine struct {
 
 	foldersMu sync.RWMutex // held for writing while a session is deleted, so that no run gets its folder or begins in it
 
+	importing sync.Map // ids of the sessions of imports that are not complete
+
 	budgets wake // of questions: a budget of a session or an owner has changed
 
 	answering stripes // locked for a session while a question of an external run is answered

@@ -29,6 +29,11 @@ func (e *Engine) Import(ctx context.Context, in api.ImportRequest, r io.Reader) 
 		return api.Imported{}, err
 	}
 	m := &importing{engine: e, journal: newJournal(e), creating: in.Creating}
+	defer func() {
+		for _, id := range m.Sessions {
+			e.importing.Delete(id)
+		}
+	}()
 	if err := m.all(tapedeck.OnlyIf(ctx, ofImport(m.journal.id)), d); err != nil {
 		m.journal.undo()
 		m.letBegin()
@@ -101,8 +106,18 @@ func (m *importing) begin(ctx context.Context, entry tapedeck.Session, first tap
 	m.Events++
 	id, err := m.create(ctx, first)
 	m.session, m.release = id, m.engine.feeder.hold(id)
+	m.engine.importing.Store(id, nil)
 	m.Sessions = append(m.Sessions, id)
 	return err
+}
+
+// notImported refuses to start a run in a session of an import that is not complete: the run
+// would end the import, or with it.
+func (e *Engine) notImported(session string) error {
+	if _, is := e.importing.Load(session); !is {
+		return nil
+	}
+	return tapedeck.Errorf(tapedeck.Conflict, "session %s is being imported", session).WithHint("try again when the import is complete")
 }
 
 // create creates a session, with its old id if that is free.

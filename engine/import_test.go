@@ -109,6 +109,32 @@ func TestImportGoesOn(t *testing.T) {
 	}
 }
 
+// TestTaskDuringAnImport: a session that is being imported takes no task, and says why, until the
+// import is complete.
+func TestTaskDuringAnImport(t *testing.T) {
+	e, _ := importer(t, nil)
+	const file = `{"tapedeck":1,"session":{"id":"one","head":1}}
+{"offset":0,"type":"session.created","data":{}}
+{"tapedeck":1,"session":{"id":"two","head":1}}
+{"offset":0,"type":"session.created","data":{}}
+`
+	var during []error
+	creating := func(context.Context) (func(), error) {
+		_, err := e.Start(t.Context(), api.Task{Session: "one", Text: "go", Agent: "nobody"})
+		during = append(during, err)
+		return func() {}, nil
+	}
+	if _, err := e.Import(t.Context(), api.ImportRequest{Format: exchange.NDJSON, Creating: creating}, strings.NewReader(file)); err != nil {
+		t.Fatal(err)
+	}
+	if tapedeck.KindOf(during[0]) != tapedeck.NotFound || tapedeck.KindOf(during[1]) != tapedeck.Conflict || !strings.Contains(during[1].Error(), "session one is being imported") {
+		t.Errorf("%v", during)
+	}
+	if _, err := e.Start(t.Context(), api.Task{Session: "one", Text: "go", Agent: "nobody"}); err == nil || strings.Contains(err.Error(), "imported") {
+		t.Errorf("after the import: %v", err)
+	}
+}
+
 func TestImportRefuses(t *testing.T) {
 	long := strings.Repeat("x", 513)
 	for name, in := range map[string]api.ImportRequest{

@@ -27,6 +27,9 @@ func (e *Engine) Resume(ctx context.Context, r api.Resume) (api.Started, error) 
 	if err := ctx.Err(); err != nil {
 		return api.Started{}, err
 	}
+	if err := e.notImported(t.Session); err != nil {
+		return api.Started{}, err
+	}
 	return e.start(context.WithoutCancel(ctx), t, true)
 }
 

@@ -37,6 +37,9 @@ func (e *Engine) Start(ctx context.Context, t api.Task) (api.Started, error) {
 	if t.Session == "" {
 		return e.startNew(ctx, t)
 	}
+	if err := e.notImported(t.Session); err != nil {
+		return api.Started{}, err
+	}
 	start := e.start
 	if t.When != "" && t.When != api.WhenNow {
 		start = func(ctx context.Context, t api.Task, _ bool) (api.Started, error) { return e.startOrQueue(ctx, t) }
