@@ -349,36 +349,3 @@ type Erased struct {
 	Appended          // the receipt and what was appended with it
 	Forks    []string // the forks that share some of the events, and so have lost their payloads too
 }
-
-// EntryAt returns the entry of a session as it was at an offset: a fold of its events before
-// it. A fork whose own events begin later has the title and the labels of its parent there. What
-// was open then is left out, because it goes on after the offset. now is the entry at the head.
-func EntryAt(ctx context.Context, l Log, now *Session, at int64) (Session, error) {
-	s := Session{
-		ID: now.ID, Kind: now.Kind, Gen: now.Gen, Created: now.Created, Updated: now.Created,
-		Status: StatusIdle, Head: min(at, now.Head),
-		Parent: now.Parent, ForkedAt: now.ForkedAt, Copy: now.Copy, ContentType: now.ContentType,
-	}
-	from := now.ForkedAt
-	if at <= from {
-		from = 0
-	}
-	for e, err := range Events(ctx, l, now.ID, from) {
-		if err != nil {
-			return Session{}, err
-		}
-		if e.Offset >= at {
-			break
-		}
-		s.Apply(&e)
-	}
-	s.Runs, s.Inputs, s.Waiting = nil, nil, nil
-	if s.Spent != nil {
-		spent := *s.Spent
-		s.Spent, spent.Since = &spent, time.Time{}
-	}
-	if at <= now.ForkedAt {
-		s.Spent, s.Budget = nil, nil // those are of the parent
-	}
-	return s, nil
-}

@@ -7,6 +7,7 @@ import (
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/engine/exchange"
+	"github.com/tapedeck/tapedeck/internal/past"
 )
 
 // Export returns a session as a file, including inherited events. The formats are in
@@ -48,7 +49,7 @@ func (e *Engine) source(ctx context.Context, in api.ExportRequest) (exchange.Sou
 	case *at > s.Head:
 		return exchange.Source{}, tapedeck.Errorf(tapedeck.Invalid, "session %s is at offset %d, you asked for %d", s.ID, s.Head, *at)
 	case *at < s.Head:
-		if s, err = tapedeck.EntryAt(ctx, e.store, &s, *at); err != nil {
+		if s, err = past.Entry(ctx, e.store, &s, *at); err != nil {
 			return exchange.Source{}, err
 		}
 		s.Status, s.Resumable = "", nil // it goes on

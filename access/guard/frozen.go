@@ -8,6 +8,7 @@ import (
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/access"
 	"github.com/tapedeck/tapedeck/internal/lru"
+	"github.com/tapedeck/tapedeck/internal/past"
 )
 
 // frozen shows the beginning of a session as if it had been closed there.
@@ -45,7 +46,7 @@ func (f *frozen) entry(ctx context.Context, now *tapedeck.Session, before int64)
 	if ok {
 		return s, nil
 	}
-	s, err := tapedeck.EntryAt(ctx, f.store, now, before)
+	s, err := past.Entry(ctx, f.store, now, before)
 	if err != nil {
 		return tapedeck.Session{}, err
 	}
