@@ -1,7 +1,9 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"net/http"
 	"sync"
 	"time"
@@ -75,6 +77,12 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	b := newBeating(w)
 	defer h.finish(w, r, b)
+	if who := access.From(r.Context()); who != nil && r.Method == http.MethodPost {
+		r = arrived(r)
+		if who.Valid() != nil {
+			return // finish refuses it
+		}
+	}
 	id := r.Header.Get(headerPeer)
 	switch {
 	case r.Header.Get(headerVersion) >= stateless:
@@ -96,6 +104,27 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 }
+
+// arrived returns a request whose body has arrived: its token may end until then. The SDK
+// reports what is wrong with the body.
+func arrived(r *http.Request) *http.Request {
+	b, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
+	rest := io.Reader(r.Body)
+	if err != nil {
+		rest = failed{err}
+	}
+	in := *r
+	in.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(b), rest), r.Body}
+	return &in
+}
+
+// A failed reader returns an error.
+type failed struct{ err error }
+
+func (f failed) Read([]byte) (int, error) { return 0, f.err }
 
 // finish ends the use of a response. The SDK answers nothing, which would be 200, if the
 // context of a request ends before it: then its token was revoked, or has expired.
