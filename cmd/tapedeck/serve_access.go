@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
@@ -24,7 +25,7 @@ func (f *serveFlags) checkListen() (loopback bool, err error) {
 	if err != nil {
 		return false, usageError("--listen takes an address such as %s, not %q", defaultListen, f.listen)
 	}
-	if _, err := net.LookupPort("tcp", port); err != nil {
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || strconv.FormatUint(n, 10) != port {
 		return false, usageError("--listen has the port %q; a port is a number from 0 to 65535", port)
 	}
 	loopback = host == "localhost"

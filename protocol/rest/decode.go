@@ -210,9 +210,7 @@ func jsonError(b []byte, err error, into any) error {
 // itself, such as a time: encoding/json does not name it. It returns nil if there is none.
 func wrongMember(b []byte, into any) error {
 	var values map[string]json.RawMessage
-	if json.Unmarshal(b, &values) != nil {
-		return nil
-	}
+	_ = json.Unmarshal(b, &values) // no object has no members
 	for _, f := range reflect.VisibleFields(reflect.TypeOf(into).Elem()) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		for given, value := range values {
