@@ -290,5 +290,6 @@ func (i *Identity) Check() error {
 
 // isPrefix reports whether the id of a session or of a stream can begin with p.
 func isPrefix(p string) bool {
-	return tapedeck.CheckID("the prefix", p) == nil || strings.HasPrefix(tapedeck.StreamPrefix, p) || strings.HasPrefix(p, tapedeck.StreamPrefix)
+	const stream = tapedeck.StreamPrefix
+	return tapedeck.CheckID("the prefix", p) == nil || strings.HasPrefix(p, stream) || strings.HasPrefix(stream, p)
 }

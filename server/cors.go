@@ -52,7 +52,7 @@ func (o *Options) share(w http.ResponseWriter, r *http.Request) (answered bool) 
 		}
 		h["Access-Control-Allow-Origin"] = r.Header["Origin"][:1:1]
 		h["Timing-Allow-Origin"] = r.Header["Origin"][:1:1] // tells the page whether it has HTTP/2
-		if origin != opaque { // a frame of any page can have that origin
+		if origin != opaque {                               // a frame of any page can have that origin
 			h["Access-Control-Allow-Credentials"] = valTrue
 		}
 	}

@@ -145,7 +145,7 @@ func (m *measured) log(took time.Duration) {
 		}
 	}
 	level := slog.LevelDebug
-	if m.front.LogRequests && !(isProbe(r) && m.status < 400) { // probes, and each command, ask all the time
+	if m.front.LogRequests && (m.status >= 400 || !isProbe(r)) { // probes, and each command, ask all the time
 		level = slog.LevelInfo
 	}
 	m.front.Logger.LogAttrs(r.Context(), level, "a request was answered", append(attrs, slog.String("from", intake.Address(r)))...)

@@ -18,15 +18,24 @@ import (
 	"github.com/tapedeck/tapedeck/deck"
 )
 
+// hostOf returns the host of an address to listen on, which a flag has.
+func hostOf(flag, address, example string) (string, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return "", usageError("%s takes an address such as %s, not %q", flag, example, address)
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return "", usageError("%s has the port %q; a port is a number from 0 to 65535", flag, port)
+	}
+	return host, nil
+}
+
 // checkListen refuses an address that other machines can reach, unless requests need a
 // token or the user insists. It reports whether only this machine can reach it.
 func (f *serveFlags) checkListen() (loopback bool, err error) {
-	host, port, err := net.SplitHostPort(f.listen)
+	host, err := hostOf("--listen", f.listen, defaultListen)
 	if err != nil {
-		return false, usageError("--listen takes an address such as %s, not %q", defaultListen, f.listen)
-	}
-	if n, err := strconv.ParseUint(port, 10, 16); err != nil || strconv.FormatUint(n, 10) != port {
-		return false, usageError("--listen has the port %q; a port is a number from 0 to 65535", port)
+		return false, err
 	}
 	loopback = host == "localhost"
 	if ip := net.ParseIP(host); ip != nil && ip.IsLoopback() {

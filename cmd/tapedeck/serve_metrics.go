@@ -39,12 +39,8 @@ func serveMetrics(addr string, h http.Handler, log *slog.Logger) (metricsListene
 	if addr == "" {
 		return metricsListener{}, nil
 	}
-	_, port, err := net.SplitHostPort(addr)
-	if err == nil {
-		_, err = net.LookupPort("tcp", port)
-	}
-	if err != nil {
-		return metricsListener{}, usageError("--metrics takes an address such as 127.0.0.1:9464, not %q", addr)
+	if _, err := hostOf("--metrics", addr, "127.0.0.1:9464"); err != nil {
+		return metricsListener{}, err
 	}
 	var lc net.ListenConfig
 	l, err := lc.Listen(context.Background(), "tcp", addr)
