@@ -77,8 +77,8 @@ func (b revoking) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// TestTokenEndsDuringABody: a request whose token ends while its body arrives is refused with
-// 401, and nothing of it is carried out.
+// TestTokenEndsDuringABody: if the token of a request ends before the body has arrived, the
+// answer is 401, and nothing of the request is carried out.
 func TestTokenEndsDuringABody(t *testing.T) {
 	const call = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"append_message","arguments":{"session":"$S","text":"late"}` +
 		`,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"x","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`

@@ -40,8 +40,8 @@ const (
 	halvesThought, halvesText, halvesArgs = "hm 🚀 so", "go 🚀 on", `{"q":"at 🚀 too"}`
 )
 
-// A halvesReader is a stream that is open while the agent works. Its client joins the
-// values of some members, as JavaScript joins strings.
+// A halvesReader is a stream that is open while the agent works. Its client joins the pieces
+// of a text as JavaScript joins strings.
 type halvesReader struct {
 	request string
 	names   []string

@@ -78,7 +78,7 @@ func (c *Conversation) textStart(l *lane, e *tapedeck.Event) bool {
 	return true
 }
 
-// roleOf returns the role of a streamed message whose events do not name it.
+// roleOf returns the role of a streamed message, if its events have none.
 func roleOf(e *tapedeck.Event) string {
 	if strings.HasPrefix(e.Type, "REASONING_") {
 		return reasoning

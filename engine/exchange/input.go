@@ -184,7 +184,7 @@ func (in *input) value(rec record) (record, error) {
 	return rec, nil
 }
 
-// unreadable returns the error of an input whose first line, after a heading, is no JSON.
+// unreadable returns the error of an input that begins with a line that is no JSON.
 func (in *input) unreadable(line []byte) error {
 	what := ""
 	switch start := strings.ToLower(string(line[:min(len(line), 20)])); {

@@ -41,67 +41,68 @@ type Decimal struct {
 // number is never rounded. The time depends on the length of the text only, not on the
 // exponent.
 func Parse(text string) (Decimal, error) {
-	d, s := Decimal{}, text
-	if s != "" && (s[0] == '-' || s[0] == '+') {
-		d.neg, s = s[0] == '-', s[1:]
-	}
-	var (
-		digits, zeros   int // of d; zeros that wait for another digit
-		places, after   int // digits behind the point; zeros before it that wait
-		point, some, on = false, false, true
-		tooLong         bool
-		last            int // the places of the last digit of d
-		i               int
-	)
-	for ; i < len(s) && on; i++ {
-		c := s[i]
-		switch {
-		case c == '.' && !point:
-			point = true
-			continue
-		case c < '0' || c > '9':
-			on = false
-			i--
-			continue
-		}
-		some = true
-		if point {
-			places++
-		}
-		if c == '0' {
-			if digits > 0 {
-				zeros++
-				if !point {
-					after++
-				}
-			}
-			continue
-		}
-		if tooLong = tooLong || digits+zeros+1 > Digits; tooLong {
-			continue
-		}
-		for range zeros {
-			d.push(0)
-		}
-		d.push(c - '0')
-		digits, zeros, after, last = digits+zeros+1, 0, 0, places
-	}
-	exp, ok := exponent(s[i:])
-	switch {
-	case !some || !ok:
+	w, ok := read(strings.TrimPrefix(text, "+"))
+	switch first := w.before - 1; {
+	case !ok || strings.HasPrefix(text, "+-"):
 		return Decimal{}, ErrSyntax
-	case tooLong:
-		return Decimal{}, ErrBounds
-	case digits == 0:
+	case w.count == 0:
 		return Decimal{}, nil
-	}
-	exp += int64(after) - int64(last)
-	if first := exp + int64(digits) - 1; first > MaxExponent || first < MinExponent {
+	case w.count > Digits || first > MaxExponent || first < MinExponent:
 		return Decimal{}, ErrBounds
 	}
-	d.exp = int32(exp) //nolint:gosec // it is within the bounds
+	d := Decimal{exp: int32(w.before - int64(w.count)), neg: w.neg} //nolint:gosec // it is within the bounds
+	for i := range len(w.digits) {
+		if w.digits[i] != '.' {
+			d.push(w.digits[i] - '0')
+		}
+	}
 	return d, nil
 }
+
+// A written is a number as a text has it: 0.DIGITS * 10^before.
+type written struct {
+	neg    bool
+	digits string // from the first to the last that is not 0, maybe with a point between them; "" for 0
+	count  int    // of the digits
+	before int64
+}
+
+// read reads a number. It reports false if the text is none.
+func read(text string) (w written, ok bool) {
+	text, w.neg = strings.CutPrefix(text, "-")
+	point, end := -1, 0
+	for ; end < len(text) && (isDigit(text[end]) || text[end] == '.' && point < 0); end++ {
+		if text[end] == '.' {
+			point = end
+		}
+	}
+	exp, ok := exponent(text[end:])
+	if !ok || end == 0 || end == 1 && point == 0 {
+		return written{}, false
+	}
+	if point < 0 {
+		point = end
+	}
+	first, last := 0, end
+	for first < end && !counts(text[first]) {
+		first++
+	}
+	for last > first && !counts(text[last-1]) {
+		last--
+	}
+	w.digits, w.count, w.before = text[first:last], last-first, exp+int64(point-first)
+	if first > point {
+		w.before++
+	} else if last > point {
+		w.count--
+	}
+	return w, true
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+// counts reports whether a byte of a number is a digit that counts at its beginning or its end.
+func counts(c byte) bool { return '1' <= c && c <= '9' }
 
 // push appends a digit. There is room for it.
 func (d *Decimal) push(digit byte) {
@@ -114,36 +115,24 @@ func (d *Decimal) push(digit byte) {
 // way to write a number becomes the same text. It knows no bounds of decimals. It returns false
 // if the text is no number, or would be longer than most.
 func Plain(text string, most int) (string, bool) {
-	unsigned, neg := strings.CutPrefix(text, "-")
-	end := strings.IndexAny(unsigned, "eE")
-	if end < 0 {
-		end = len(unsigned)
-	}
-	exp, ok := exponent(unsigned[end:])
-	whole, fraction, _ := strings.Cut(unsigned[:end], ".")
-	digits := whole + fraction
-	if !ok || digits == "" || strings.Trim(digits, "0123456789") != "" {
-		return "", false
-	}
-	significant := strings.TrimLeft(digits, "0")
-	if significant == "" {
+	w, ok := read(text)
+	if ok && w.count == 0 {
 		return "0", true
 	}
-	before := exp + int64(len(whole)) - int64(len(digits)-len(significant)) // digits before the point
-	significant = strings.TrimRight(significant, "0")
-	if limit := int64(most); before > limit || -before > limit || len(significant) > most {
+	limit := int64(most)
+	if !ok || w.count > most || w.before > limit || -w.before > limit {
 		return "", false
 	}
-	var out string
-	switch n := int(before); {
+	out := strings.Replace(w.digits, ".", "", 1)
+	switch n := int(w.before); {
 	case n <= 0:
-		out = "0." + strings.Repeat("0", -n) + significant
-	case n >= len(significant):
-		out = significant + strings.Repeat("0", n-len(significant))
+		out = "0." + strings.Repeat("0", -n) + out
+	case n >= w.count:
+		out += strings.Repeat("0", n-w.count)
 	default:
-		out = significant[:n] + "." + significant[n:]
+		out = out[:n] + "." + out[n:]
 	}
-	if neg {
+	if w.neg {
 		out = "-" + out
 	}
 	if len(out) > most {
@@ -166,7 +155,7 @@ func exponent(s string) (n int64, ok bool) {
 		neg, s = s[0] == '-', s[1:]
 	}
 	for i := range len(s) {
-		if s[i] < '0' || s[i] > '9' {
+		if !isDigit(s[i]) {
 			return 0, false
 		}
 		n = min(n*10+int64(s[i]-'0'), 1<<50)

@@ -9,8 +9,8 @@ import (
 )
 
 // Entry returns the entry of a session as it was at an offset, from its entry now: a fold of its
-// events before the offset. A fork whose own events begin later has the title and the labels of
-// its parent there. What was open then is left out, because it goes on after the offset.
+// events before the offset. If the own events of a fork begin later, it has the title and the
+// labels of its parent there. Open runs are left out, because they go on after the offset.
 func Entry(ctx context.Context, l tapedeck.Log, s *tapedeck.Session, at int64) (tapedeck.Session, error) {
 	then := tapedeck.Session{
 		ID: s.ID, Kind: s.Kind, Gen: s.Gen, Created: s.Created, Updated: s.Created,

@@ -67,9 +67,9 @@ func (s *stream) refresh(ctx context.Context, to int64) error {
 	return nil
 }
 
-// forget makes the client forget its messages before it gets others: it keeps the places of
-// those whose ids it knows, and an id may now be that of another message. A client keeps
-// reasoning and activities unless a snapshot has some.
+// forget makes the client forget its messages before it gets others. Otherwise it keeps each
+// known id at its place, where another message may belong now. A client keeps reasoning and
+// activities unless a snapshot has some.
 func (s *stream) forget(next []payload.Message) {
 	var list []payload.Message
 	for _, role := range []string{payload.RoleReasoning, payload.RoleActivity} {

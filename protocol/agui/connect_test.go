@@ -174,7 +174,7 @@ func TestIDsOfRuns(t *testing.T) {
 			`TEXT_MESSAGE_START {"messageId":"uRUN","role":"user"}`, `TEXT_MESSAGE_CONTENT {"messageId":"uRUN","delta":"again"}`, `TEXT_MESSAGE_END {"messageId":"uRUN"}`,
 			`TEXT_MESSAGE_START {"messageId":"uRUN"}`, `TEXT_MESSAGE_CONTENT {"messageId":"uRUN","delta":"xt"}`, `TEXT_MESSAGE_END {"messageId":"uRUN"}`,
 		},
-		{ // a call first whose message has the id of the user's, and a call whose id is that of a message
+		{ // a call in a message with the id of the user's message; then a call with the id of a message
 			`TOOL_CALL_START {"toolCallId":"c","toolCallName":"f","parentMessageId":"uRUN"}`, `TOOL_CALL_END {"toolCallId":"c"}`,
 			`TEXT_MESSAGE_START {"messageId":"uRUN"}`, `TEXT_MESSAGE_CONTENT {"messageId":"uRUN","delta":"text"}`, `TEXT_MESSAGE_END {"messageId":"uRUN"}`,
 			`REASONING_MESSAGE_START {"messageId":"m","role":"reasoning"}`, `REASONING_MESSAGE_CONTENT {"messageId":"m","delta":"hm"}`, `REASONING_MESSAGE_END {"messageId":"m"}`,
@@ -190,7 +190,7 @@ func TestIDsOfRuns(t *testing.T) {
 			`TEXT_MESSAGE_START {"messageId":"a"}`, `TEXT_MESSAGE_CONTENT {"messageId":"a","delta":"more"}`, `TEXT_MESSAGE_END {"messageId":"a"}`,
 			`TOOL_CALL_START {"toolCallId":"late","toolCallName":"f","parentMessageId":"m"}`, `TOOL_CALL_END {"toolCallId":"late"}`, `TOOL_CALL_RESULT {"messageId":"b","toolCallId":"late","content":"three"}`,
 		},
-		{ // two answers to a call, while a text is open whose id the answer has
+		{ // two answers to a call, while a text with the id of the answer is open
 			`TOOL_CALL_START {"toolCallId":"c","toolCallName":"f"}`, `TOOL_CALL_END {"toolCallId":"c"}`, `TOOL_CALL_RESULT {"messageId":"a","toolCallId":"c","content":"one"}`,
 			`TEXT_MESSAGE_START {"messageId":"a"}`, `TEXT_MESSAGE_CONTENT {"messageId":"a","delta":"te"}`, `TOOL_CALL_RESULT {"messageId":"b","toolCallId":"c","content":"two"}`,
 			`TEXT_MESSAGE_CONTENT {"messageId":"a","delta":"xt"}`, `TEXT_MESSAGE_END {"messageId":"a"}`,

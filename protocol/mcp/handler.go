@@ -105,8 +105,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// arrived returns a request whose body has arrived: its token may end until then. The SDK
-// reports what is wrong with the body.
+// arrived reads the body of a request, and returns the request with that body. The token may
+// end before the body has arrived. The SDK reports what is wrong with the body.
 func arrived(r *http.Request) *http.Request {
 	b, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
 	rest := io.Reader(r.Body)

@@ -3,11 +3,8 @@ package expression
 import (
 	"encoding/json"
 	"fmt"
-	"reflect"
 	"slices"
-	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/expr-lang/expr"
 	"github.com/expr-lang/expr/builtin"
@@ -410,75 +407,4 @@ func replaceText(a []any) (any, error) {
 		return nil, errSize
 	}
 	return strings.ReplaceAll(s, old, by), nil
-}
-
-// list returns a list of any type that expr-lang makes.
-func list(v any) ([]any, bool) {
-	if l, ok := v.([]any); ok {
-		return l, true
-	}
-	r := reflect.ValueOf(v)
-	if v == nil || r.Kind() != reflect.Slice && r.Kind() != reflect.Array {
-		return nil, false
-	}
-	out := make([]any, r.Len())
-	for i := range out {
-		out[i] = r.Index(i).Interface()
-	}
-	return out, true
-}
-
-// reflected exports values of types that only expr-lang makes, such as []int.
-func reflected(v any) (any, error) {
-	if l, ok := list(v); ok {
-		return exported(l)
-	}
-	r := reflect.ValueOf(v)
-	switch {
-	case r.CanInt():
-		return int(r.Int()), nil
-	case r.Kind() == reflect.Map:
-		out := make(map[string]any, r.Len())
-		for _, k := range r.MapKeys() {
-			e, err := exported(r.MapIndex(k).Interface())
-			if err != nil {
-				return nil, err
-			}
-			out[keyText(k.Interface())] = e
-		}
-		return out, nil
-	}
-	return nil, tapedeck.Errorf(tapedeck.Invalid, "the result is no value of JSON")
-}
-
-// text returns a value as people read it: texts and numbers as they are, null as
-// nothing, lists and objects as JSON.
-func text(v any) string {
-	switch v := v.(type) {
-	case nil:
-		return ""
-	case string:
-		return v
-	case int:
-		return strconv.Itoa(v)
-	case decimalNumber:
-		return v.d.Text()
-	case farNumber:
-		return v.text
-	case json.Number:
-		return text(numberOf(v.String()))
-	case bool:
-		return strconv.FormatBool(v)
-	}
-	out, err := export(v)
-	if err != nil {
-		return ""
-	}
-	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if e.Encode(out) != nil || !utf8.ValidString(b.String()) {
-		return ""
-	}
-	return strings.TrimSuffix(b.String(), "\n")
 }

@@ -22,7 +22,7 @@ export function textStart(_: Conversation, t: ThreadFold, e: Event): boolean {
   return true;
 }
 
-/** The role of a streamed message whose events do not name it. */
+/** The role of a streamed message, if its events have none. */
 const roleOf = (e: Event) => (e.type.startsWith("REASONING_") ? "reasoning" : "assistant");
 
 /** Adds a message whose text follows in later events. */
