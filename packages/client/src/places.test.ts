@@ -4,6 +4,32 @@ const origin = "http://deck.example";
 let held: Set<string>;
 let protocol: string;
 
+/** A channel whose messages arrive at once, each in the page that made the channel. */
+class Channel {
+  static all: Channel[] = [];
+  private readonly page = globalThis.document;
+  private listeners = new Set<(m: { data: unknown }) => void>();
+
+  constructor() {
+    Channel.all.push(this);
+  }
+
+  addEventListener(_: string, f: (m: { data: unknown }) => void): void {
+    this.listeners.add(f);
+  }
+
+  removeEventListener(_: string, f: (m: { data: unknown }) => void): void {
+    this.listeners.delete(f);
+  }
+
+  postMessage(data: unknown): void {
+    for (const other of Channel.all.filter((c) => c !== this)) {
+      vi.stubGlobal("document", other.page);
+      for (const f of other.listeners) f({ data });
+    }
+  }
+}
+
 /** The module as another page of the browser has it. */
 async function page(visibilityState = "visible") {
   vi.resetModules();
@@ -22,6 +48,8 @@ beforeEach(() => {
   held = new Set();
   protocol = "http/1.1";
   vi.stubGlobal("document", { visibilityState: "visible" });
+  Channel.all = [];
+  vi.stubGlobal("BroadcastChannel", Channel);
   vi.stubGlobal("location", { href: `${origin}/` });
   vi.stubGlobal("performance", {
     getEntriesByType: (type: string) =>
@@ -82,20 +110,20 @@ test("outside of pages, without locks and where the browser refuses them, each s
   for (let n = 0; n < 3; n++) expect(await place(origin, "follow", () => undefined)).toBeDefined();
 });
 
-test("a hidden page is asked for its place by a page that its user sees", async () => {
-  const hidden = await page("hidden");
-  const [first] = [await hidden.ask(), await hidden.ask()];
-  const seen = await page();
-  expect(await hidden.ask()).toBeUndefined(); // a hidden page asks nobody
-  expect(hidden.asked).not.toHaveBeenCalled();
-  const heard = new Promise<void>((ok) => {
-    hidden.asked.mockImplementationOnce(() => {
-      first?.leave();
-      ok();
-    });
-  });
-  expect(await seen.ask()).toBeUndefined();
-  vi.stubGlobal("document", { visibilityState: "hidden" }); // of the page that hears it
-  await heard;
-  expect(await seen.ask()).toBeDefined();
+test("a page that its user sees asks hidden pages for a place, and nobody asks a page that is seen", async () => {
+  const [hidden, seen] = [await page("hidden"), await page()];
+  const first = await hidden.ask();
+  await seen.ask();
+  expect(await (await page("hidden")).ask()).toBeUndefined();
+  expect([hidden.asked, seen.asked].map((f) => f.mock.calls.length)).toEqual([0, 0]); // a hidden page asks nobody
+  const other = await page();
+  expect(await other.ask()).toBeUndefined();
+  expect([hidden.asked, seen.asked].map((f) => f.mock.calls.length)).toEqual([1, 0]);
+  expect([await other.ask("answer"), await other.ask("answer"), await other.ask("answer")].at(-1)).toBeUndefined();
+  expect(hidden.asked.mock.calls.length).toBe(1); // it has no place of that kind
+  first?.leave();
+  await new Promise((r) => setImmediate(r));
+  expect(await other.ask()).toBeDefined();
+  expect(await other.ask()).toBeUndefined();
+  expect(hidden.asked.mock.calls.length).toBe(1); // it has left
 });
