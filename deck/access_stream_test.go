@@ -90,6 +90,7 @@ func TestTokenEndsDuringABody(t *testing.T) {
 		"mcp initialize": {"/mcp", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`, nil},
 		"events":         {"/api/v1/sessions/$S/events", event, nil},
 		"task":           {"/api/v1/sessions/$S/task", `{"task":"go"}`, nil},
+		"preview":        {"/api/v1/import?format=openai-messages&preview=1", `{"messages":[{"role":"user","content":"go"}]}`, nil},
 	} {
 		g := openGuarded(t, deck.Options{MCPWrite: true})
 		session := g.session("open")

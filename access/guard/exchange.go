@@ -96,7 +96,14 @@ func (v *Guarded) PreviewImport(ctx context.Context, in api.ImportRequest, r io.
 	if err != nil {
 		return api.ImportPreview{}, err
 	}
-	return v.verbs.PreviewImport(ctx, imported(i, in), r)
+	p, err := v.verbs.PreviewImport(ctx, imported(i, in), r)
+	if err == nil {
+		err = i.Valid() // the token may end before the body has arrived
+	}
+	if err != nil {
+		return api.ImportPreview{}, err
+	}
+	return p, nil
 }
 
 // Presence notes where a user is. The user is the identity; only an admin names others.

@@ -36,13 +36,14 @@ func TestNoCorrelation(t *testing.T) {
 	}
 	for key, want := range map[string]string{
 		"= none": `the correlation key "= none" is null`, "= empty": `the correlation key "= empty" is an empty text`, "{{ none }}": `the correlation key "{{ none }}" is an empty text`,
-		"= far": `the correlation key "= far" is the number 1e7000, which has more than 512 digits`,
+		"= far":  `the correlation key "= far" is the number 1e7000, which has more than 512 digits`,
+		"= long": `the correlation key "= long" is a text of 513 bytes; a key has at most 512`,
 	} {
 		for _, places := range []map[string]struct{ elements, flows string }{receivers, senders} {
 			for name, at := range places {
 				inBubble(t, func(t *testing.T) {
 					xml := withMessage(diagramOf(startEnd+at.elements, strings.Fields(at.flows)...), "paid", key)
-					h := newHost(t, xml, "none", nil, "empty", "", "far", json.Number("1e7000"))
+					h := newHost(t, xml, "none", nil, "empty", "", "far", json.Number("1e7000"), "long", strings.Repeat("y", 513))
 					w, err := h.run()
 					if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), `" failed: the`) || w.Code != codeExpression {
 						t.Errorf("%s of %s: %v, %s", key, name, err, w.Code)

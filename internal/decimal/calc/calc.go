@@ -99,7 +99,34 @@ func Add(d, e decimal.Decimal) (decimal.Decimal, error) {
 		}
 		return decimal.Make(0, uint64(sum), exp, neg), nil //nolint:gosec // it is not negative
 	}
+	if large, ok := absorbs(d, e); ok {
+		return large, nil
+	}
 	return compute(d, e, context.Add)
+}
+
+// absorbs returns one of two numbers if it is their sum, because the other one is lost when the
+// sum is rounded.
+func absorbs(d, e decimal.Decimal) (sum decimal.Decimal, ok bool) {
+	switch n := distance(d, e); {
+	case d.Sign() == 0, e.Sign() != 0 && n < -apart:
+		return e, true
+	case e.Sign() == 0, n > apart:
+		return d, true
+	}
+	return decimal.Decimal{}, false
+}
+
+// apart is a distance at which the number with the smaller exponent is below a tenth of half of
+// the last of 34 digits of the other one. To write both at one exponent would take thousands of
+// digits.
+const apart = 2*decimal.Digits + 2
+
+// distance returns the exponent of the last digit of d less that of e.
+func distance(d, e decimal.Decimal) int32 {
+	_, _, dExp, _ := d.Parts()
+	_, _, eExp, _ := e.Parts()
+	return dExp - eExp
 }
 
 // Sub returns d - e.
@@ -121,6 +148,12 @@ func Div(d, e decimal.Decimal) (decimal.Decimal, error) {
 func Rem(d, e decimal.Decimal) (decimal.Decimal, error) {
 	if e.Sign() == 0 {
 		return decimal.Decimal{}, ErrZero
+	}
+	switch n := distance(d, e); {
+	case d.Sign() == 0, n < -apart:
+		return d, nil
+	case n > apart:
+		return decimal.Decimal{}, ErrRange // it is taken from d more often than 34 digits can say
 	}
 	return compute(d, e, context.Rem)
 }

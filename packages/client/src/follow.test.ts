@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import { createClient } from "./client.ts";
 import type { TapedeckError } from "./errors.ts";
 import type { Event } from "./fold/types.ts";
@@ -175,6 +175,30 @@ describe("without a place", () => {
     follower.stop();
     await server.settle();
     expect(left).toBe(1);
+  });
+
+  test("it is closed before it has caught up if that takes long, and continues", async () => {
+    await start(0);
+    server.newest.open().event(events[0]!);
+    await server.pass(1500);
+    expect(server.newest.aborted).toBe(false); // an event that is larger than what arrives in a second must arrive
+    server.newest.event(events[1]!);
+    await server.pass(300);
+    expect(server.newest.aborted).toBe(true);
+    await server.pass(2000);
+    expect(server.newest.url.searchParams.get("fromOffset")).toBe("2");
+    server.newest.open().event(events[2]!).frame("caught-up", { next: 3 });
+    await server.settle();
+    expect([got, last()?.state]).toEqual([[0, 1, 2], "caught-up"]);
+  });
+
+  test("a session that is deleted meanwhile ends as for a stream that stays open", async () => {
+    await start(0);
+    server.newest.open().frame("caught-up", { next: 0 });
+    await server.pass(2300);
+    server.newest.refuse(404, "not_found");
+    await server.settle();
+    expect(last()).toEqual({ state: "ended", reason: "deleted" });
   });
 
   test("a connection that is lost is told, and the wait ends when the page is looked at", async () => {
@@ -433,6 +457,22 @@ test("until a run ends: after a cut it asks with the last event, so that the ser
   server.newest.reply(204);
   await done;
   expect(offsets).toEqual([7]);
+});
+
+test("in a page, streams go past the cache, where two tabs with one stream wait for each other", async () => {
+  const inits: (RequestInit | undefined)[] = [];
+  const fetch = async (_: unknown, init?: RequestInit) => {
+    inits.push(init);
+    return new Response(null, { status: 204 });
+  };
+  const http = new Http({ url: "http://server", fetch });
+  const ask = (type: string) => http.open("/x", { headers: { Accept: type } });
+  await ask("text/event-stream");
+  vi.stubGlobal("document", {});
+  await ask("text/event-stream, application/json");
+  await ask("application/json");
+  vi.unstubAllGlobals();
+  expect(inits.map((i) => i?.cache)).toEqual([undefined, "no-store", undefined]);
 });
 
 test("a deleted session is an error of the iterator", async () => {

@@ -47,6 +47,8 @@ const defaultStallMs = 40_000;
 const wakeMs = 20_000;
 /** A stream without a place stays for this long after it has caught up: what the server sends then is the roster. */
 const stayMs = 300;
+/** A stream without a place that has not caught up continues in its next connection after this time. */
+const visitMs = 1000;
 const [firstWaitMs, longestWaitMs] = [500, 15_000];
 
 /** The wait before an attempt. It is random by a half, so that the clients of a server that restarts do not return together. */
@@ -163,13 +165,15 @@ export class Stream {
       this.opened = true;
       if (!this.visiting) this.tell({ state: "live" });
       const frames = new Frames();
+      const began = this.env.now();
       reader = response.body.getReader();
       const from = reader;
       while (!this.ended) {
         const { done, value } = await this.watch(cut, () => from.read());
         if (done) return;
         const events = this.take(frames.take(value));
-        if (!place && this.caughtUp) stay ??= this.env.setTimeout(() => cut.abort(visited), stayMs);
+        const late = this.env.now() - began > visitMs; // it has so many events, or they are taken slowly
+        if (!place && (this.caughtUp || late)) stay ??= this.env.setTimeout(() => cut.abort(visited), stayMs);
         if (events.length > 0) yield events;
         cut.signal.throwIfAborted();
       }
@@ -247,6 +251,8 @@ export class Stream {
   /** Waits before the next attempt, or fails with what the server refused. */
   private async later(given: unknown): Promise<void> {
     const error = given instanceof TapedeckError ? given : lost("the connection was lost", given);
+    // There was a stream before, so the session is deleted.
+    if (this.opened && (error.kind === "not_found" || error.kind === "gone")) return this.end("deleted");
     if (!passes(error, this.opened)) {
       this.ended = true;
       this.tell({ state: "failed", error });

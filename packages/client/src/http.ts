@@ -108,6 +108,8 @@ export class Http {
         headers,
         body: c.body ?? null,
         signal: c.signal ?? null,
+        // Of two tabs with the same stream, Chromium's cache lets one wait for the other.
+        ...(globalThis.document && headers.get("Accept")?.startsWith("text/event-stream") ? { cache: "no-store" } : {}),
         ...(c.keepalive ? { keepalive: true } : {}),
       });
     } catch (cause) {

@@ -130,6 +130,7 @@ var ownFunctions = map[string]function{
 	lookedAt:        costing(1, 1, func(a []any) (any, error) { return a[0], nil }),
 	lengthName:      costing(1, 0, func(a []any) (any, error) { return a[0], nil }),
 	guardName:       func(b *budget, a []any) (any, error) { return b.guard(a[0], a[1].(int)) },
+	keepName:        func(b *budget, a []any) (any, error) { return b.keep(a[0], a[1].(int)) },
 	trimName:        trimText,
 }
 

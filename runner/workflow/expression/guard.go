@@ -17,6 +17,7 @@ import (
 const (
 	budgetName = "__budget"
 	guardName  = "__guard"
+	keepName   = "__keep"
 	lookedAt   = "__looked_at"
 	lengthName = "__length"
 	trimName   = "__trim"
@@ -57,6 +58,7 @@ func (g *guards) Visit(node *ast.Node) {
 	case *ast.VariableDeclaratorNode:
 		n.Value = guarded(n.Value)
 	case *ast.BuiltinNode:
+		keepElements(n)
 		ast.Patch(node, guarded(builtinCall(n)))
 	case *ast.MemberNode:
 		if literalKind(n.Property) == noLiteral { // a long text takes long to look up
@@ -69,7 +71,14 @@ func (g *guards) Visit(node *ast.Node) {
 		case ok && functions[id.Value] != nil:
 			ast.Patch(node, guarded(own(id.Value, n.Arguments...)))
 		}
-	case *ast.ArrayNode, *ast.MapNode, *ast.SliceNode:
+	case *ast.PairNode:
+		n.Value = kept(n.Value)
+	case *ast.ArrayNode:
+		for i := range n.Nodes {
+			n.Nodes[i] = kept(n.Nodes[i])
+		}
+		ast.Patch(node, guarded(n))
+	case *ast.MapNode, *ast.SliceNode:
 		ast.Patch(node, guarded(*node))
 	}
 }
@@ -208,6 +217,29 @@ func (c *nodeCounter) Visit(*ast.Node) { *c++ }
 
 // guarded puts a guard around a node that is evaluated once.
 func guarded(n ast.Node) ast.Node { return own(guardName, n, &ast.IntegerNode{}) }
+
+// kept counts an element of a list or an object that is being made, unless it is in the
+// expression.
+func kept(n ast.Node) ast.Node {
+	if literalKind(n) != noLiteral {
+		return n
+	}
+	return own(keepName, n, &ast.IntegerNode{})
+}
+
+// keepElements counts what a function makes of each element, if it keeps that.
+func keepElements(n *ast.BuiltinNode) {
+	switch n.Name {
+	case "map", "groupBy", "sortBy", "sum":
+	default:
+		return
+	}
+	for _, a := range n.Arguments {
+		if p, ok := a.(*ast.PredicateNode); ok {
+			p.Node.(*ast.CallNode).Callee = &ast.IdentifierNode{Value: keepName} // it has a guard already
+		}
+	}
+}
 
 func (g *guards) refuse(format string, args ...any) {
 	if g.err == nil {

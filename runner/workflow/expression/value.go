@@ -134,12 +134,14 @@ func (v *Value) Key(variables map[string]any) (key string, err error) {
 	} else if out, err = v.Eval(variables); err == nil {
 		var ok bool
 		if key, ok = plainText(out); !ok {
-			err = tapedeck.Errorf(tapedeck.Invalid, "the correlation key %s is the number %s, which has more than %d digits", quote(v.Text), shorten(key, 50), maxPlain)
+			err = tapedeck.Errorf(tapedeck.Invalid, "the correlation key %s is the number %s, which has more than %d digits", quote(v.Text), shorten(key, 50), maxKey)
 		}
 	}
 	switch {
 	case err != nil:
 		return "", err
+	case len(key) > maxKey:
+		err = tapedeck.Errorf(tapedeck.Invalid, "the correlation key %s is a text of %d bytes; a key has at most %d", quote(v.Text), len(key), maxKey)
 	case key != "":
 		return key, nil
 	case out == nil && v.template == nil:
@@ -150,9 +152,8 @@ func (v *Value) Key(variables map[string]any) (key string, err error) {
 	return "", err
 }
 
-// maxPlain is the length of the longest number that is written without an exponent in a key. No
-// message from outside has a longer key.
-const maxPlain = 512
+// maxKey is the length of the longest key. No message from outside has a longer one.
+const maxKey = 512
 
 // plainText is text, but a number has no exponent. It is false if such a number is too long.
 func plainText(v any) (string, bool) {
@@ -160,7 +161,7 @@ func plainText(v any) (string, bool) {
 	if !isNumber(normalize(v)) {
 		return s, true
 	}
-	plain, ok := decimal.Plain(s, maxPlain)
+	plain, ok := decimal.Plain(s, maxKey)
 	if !ok {
 		return s, false
 	}

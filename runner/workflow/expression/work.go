@@ -20,6 +20,7 @@ const (
 	maxTime      = 30 * time.Second
 
 	maxDepthOfValue = 200
+	maxKept         = 32 * MaxSize
 )
 
 // maxWork is how many steps an evaluation takes at most. Only tests change it.
@@ -28,6 +29,7 @@ var maxWork = 1_000_000
 // A budget is what one evaluation may use.
 type budget struct {
 	ticks int
+	kept  int // bytes of the elements of lists and objects that are being made
 	start time.Time
 	deep  bool // a value is nested too deep to be measured
 }
@@ -96,6 +98,7 @@ var (
 	errWork = tapedeck.Errorf(tapedeck.Invalid, "it takes too many steps")
 	errDeep = tapedeck.Errorf(tapedeck.Invalid, "it has a value that is nested more than %d deep", maxDepthOfValue)
 	errTime = tapedeck.Errorf(tapedeck.Invalid, "it takes longer than %d seconds", maxTime/time.Second)
+	errKept = tapedeck.Errorf(tapedeck.Invalid, "it makes lists of more than %d MiB together", maxKept>>20)
 	errSize = tapedeck.Errorf(tapedeck.Invalid, "it makes a value of more than 1 MiB")
 )
 
@@ -105,14 +108,30 @@ const fewNodes = 16
 // guard returns v, or an error if v is too large or the budget is used up. Nodes is the number
 // of nodes that made v in a predicate.
 func (b *budget) guard(v any, nodes int) (any, error) {
-	size := MaxSize
-	if !b.measure(v, &size, 0) {
-		return nil, b.sizeError()
+	_, err := b.look(v, nodes)
+	return v, err
+}
+
+// keep is guard for an element of a list or an object that is being made. It stays in memory
+// until all are there and can be measured together.
+func (b *budget) keep(v any, nodes int) (any, error) {
+	size, err := b.look(v, nodes)
+	if b.kept += size; b.kept > maxKept && err == nil {
+		err = errKept
+	}
+	return v, err
+}
+
+// look returns the size of a value, or the error of guard.
+func (b *budget) look(v any, nodes int) (size int, err error) {
+	left := MaxSize
+	if !b.measure(v, &left, 0) {
+		return 0, b.sizeError()
 	}
 	if time.Since(b.start) > maxTime {
-		return nil, errTime
+		return 0, errTime
 	}
-	return v, b.spend(ticksOfStep + 2*max(nodes-fewNodes, 0))
+	return MaxSize - left, b.spend(ticksOfStep + 2*max(nodes-fewNodes, 0))
 }
 
 // measure subtracts the size of v and reports whether something is left. It stops as

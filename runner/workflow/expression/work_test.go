@@ -40,6 +40,26 @@ func hostileVariables() map[string]any {
 	return v
 }
 
+// TestKept: the elements of a list are counted while it is made, not only when it is complete. Its
+// elements can be a thousand times as large as the list may be.
+func TestKept(t *testing.T) {
+	v := hostileVariables()
+	v["longer"] = strings.Repeat("x", 200_000)
+	many := strings.Repeat("longer + \"x\", ", 320) + "1"
+	for _, source := range []string{
+		`len(map(big, long + "x")) > 0`, `len(groupBy(numbers, long + string(#))) > 0`, `sum(big, len(long)) > 0 and len(sortBy(numbers, long + string(#))) > 0`,
+		`len(map(big, len(map(1..2, long + "x")))) > 0`, `len([` + many + `]) > 0`, `len({"a": [` + many + `]}) > 0`, `len(map(big, split(long, "x"))) > 0`,
+	} {
+		_, err := must(t, source).Eval(v)
+		if err == nil || !strings.Contains(err.Error(), "it makes lists of more than 32 MiB together") {
+			t.Errorf("%.60s: %v", source, err)
+		}
+	}
+	if out, err := must(t, `len(map(1..10000, "a text of " + string(#))) + len(map(1..10000, [#, [# + 1]]))`).Eval(v); out != 20_000 || err != nil {
+		t.Error(out, err)
+	}
+}
+
 // TestHostile: the steps count all work, so they end what would be long. With as few steps as
 // here, the elements of the list are not too many.
 func TestHostile(t *testing.T) {
