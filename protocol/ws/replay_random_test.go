@@ -88,7 +88,7 @@ func drawRuns(t *rapid.T) (events []tapedeck.Event) {
 			})
 		}
 		add(tapedeck.RunStarted, `{"runId":"r%d"}`, run)
-		open := map[string]func(){} // what ends what is open
+		open, thoughts := map[string]func(){}, map[string]bool{} // what ends what is open; the ids of thoughts
 		for step := range rapid.IntRange(0, 25).Draw(t, "steps") {
 			id := fmt.Sprint(rapid.SampledFrom([]string{"a", "b"}).Draw(t, "id"), run)
 			switch kind := rapid.SampledFrom([]string{"text", "text", "thought", "call", "end", "end", "whole"}).Draw(t, "kind"); kind {
@@ -101,6 +101,10 @@ func drawRuns(t *rapid.T) (events []tapedeck.Event) {
 			case "thought":
 				if open[kind] == nil {
 					id := rapid.SampledFrom([]string{fmt.Sprint("t", run, step), "m" + id}).Draw(t, "id of the thought") // also that of a text
+					if thoughts[id] {                                                                                    // live, a thought that is opened again has a message for each part
+						id = fmt.Sprint("t", run, step)
+					}
+					thoughts[id] = true
 					add(tapedeck.ReasoningMessageStart, `{"messageId":"%s"}`, id)
 					add(tapedeck.ReasoningMessageContent, `{"messageId":"%s","delta":"%d "}`, id, step)
 					open[kind] = func() {
