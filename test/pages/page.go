@@ -100,7 +100,8 @@ func (f *folder) snapshot(at int) (snapshot, error) {
 	for ; f.folded < at; f.folded++ {
 		f.fold.Apply(&f.events[f.folded])
 	}
-	b, err := json.Marshal(f.fold.Snapshot())
+	now := f.fold.Snapshot()
+	b, err := json.Marshal(now.Exact())
 	if err != nil {
 		return nil, err
 	}
