@@ -74,21 +74,21 @@ type Hit struct {
 
 // A Term is a part of the text of a search.
 type Term struct {
-	Words  string // one word, or several that must follow each other
-	Prefix bool   // the last word is the beginning of a word
-	Not    bool   // the words must not occur
+	Words  []string // one [Word], or several that must follow each other
+	Prefix bool     // the last word is the beginning of a word
+	Not    bool     // the words must not occur
 }
 
 // Limits of the text of a search.
 const (
-	maxSearch = 1024
+	maxSearch = 1024 // bytes
 	maxTerms  = 32
 )
 
 // Parse parses the text of a search. All words must occur, in any order. Words
 // between quotes must follow each other, word* matches words that begin with it, and
-// -word must not occur. Any text is valid: parts without a letter or a digit are
-// skipped. If no word is left to search for, the error is [tapedeck.Invalid].
+// -word must not occur. Any text is valid: parts without a word are skipped. If no word
+// is left to search for, the error is [tapedeck.Invalid].
 func Parse(text string) ([]Term, error) {
 	if len(text) > maxSearch {
 		return nil, tapedeck.Errorf(tapedeck.Invalid, "the search has %d bytes; at most %d are allowed", len(text), maxSearch)
@@ -101,8 +101,7 @@ func Parse(text string) ([]Term, error) {
 			break
 		}
 		var t Term
-		t, rest = nextTerm(rest)
-		if !strings.ContainsFunc(t.Words, isWord) {
+		if t, rest = nextTerm(rest); len(t.Words) == 0 {
 			continue
 		}
 		if terms = append(terms, t); len(terms) > maxTerms {
@@ -116,23 +115,23 @@ func Parse(text string) ([]Term, error) {
 	return terms, nil
 }
 
-func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
-
 func nextTerm(s string) (t Term, rest string) {
+	var part string
 	s, t.Not = strings.CutPrefix(s, "-")
 	if quoted, ok := strings.CutPrefix(s, `"`); ok {
-		t.Words, rest, _ = strings.Cut(quoted, `"`) // without a closing quote it is the rest
+		part, rest, _ = strings.Cut(quoted, `"`) // without a closing quote it is the rest
 	} else {
 		end := strings.IndexFunc(s, func(r rune) bool { return unicode.IsSpace(r) || r == '"' })
 		if end < 0 {
 			end = len(s)
 		}
-		t.Words, rest = s[:end], s[end:]
-		t.Words, t.Prefix = strings.CutSuffix(t.Words, "*")
+		part, rest = s[:end], s[end:]
+		part, t.Prefix = strings.CutSuffix(part, "*")
 	}
 	if after, ok := strings.CutPrefix(rest, "*"); ok {
 		t.Prefix, rest = true, after
 	}
+	t.Words, t.Prefix = phrase(part, t.Prefix)
 	return t, rest
 }
 

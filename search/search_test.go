@@ -14,15 +14,17 @@ func TestParseSearch(t *testing.T) {
 		text string
 		want []Term
 	}{
-		{`login bug`, []Term{{Words: "login"}, {Words: "bug"}}},
-		{`"login  bug" fix*`, []Term{{Words: "login  bug"}, {Words: "fix", Prefix: true}}},
-		{`fix -"not this" -that -th*`, []Term{{Words: "fix"}, {Words: "not this", Not: true}, {Words: "that", Not: true}, {Words: "th", Prefix: true, Not: true}}},
-		{`"open end`, []Term{{Words: "open end"}}},
-		{`a"b"c`, []Term{{Words: "a"}, {Words: "b"}, {Words: "c"}}},
-		{`"one two"* x`, []Term{{Words: "one two", Prefix: true}, {Words: "x"}}},
-		{`* - -- "" "*" x`, []Term{{Words: "x"}}},
-		{`AND NEAR(a) body:x ^y {z}`, []Term{{Words: "AND"}, {Words: "NEAR(a)"}, {Words: "body:x"}, {Words: "^y"}, {Words: "{z}"}}},
-		{"\xffx\x00y", []Term{{Words: "x\x00y"}}},
+		{`login bug`, []Term{of("login"), of("bug")}},
+		{`"login  Bug" fix*`, []Term{of("login", "bug"), starts("fix")}},
+		{`fix -"not this" -that -th*`, []Term{of("fix"), no(of("not", "this")), no(of("that")), no(starts("th"))}},
+		{`"open end`, []Term{of("open", "end")}},
+		{`a"b"c`, []Term{of("a"), of("b"), of("c")}},
+		{`"one two"* x`, []Term{starts("one", "two"), of("x")}},
+		{`* - -- "" "*" x`, []Term{of("x")}},
+		{`AND NEAR(a) body:x ^y {z}`, []Term{of("and"), of("near", "a"), of("body", "x"), of("y"), of("z")}},
+		{"\xffx\x00y", []Term{of("x", "y")}},
+		{`自行车 -火 使用Tapedeck服务*`, []Term{of("自行", "行车"), no(starts("火")), of("使用", "用", "tapedeck", "服务")}},
+		{"\u0301\u3099 ½x", []Term{of("12x")}},
 		{"  \t ", nil},
 		{"-only -not", nil},
 		{strings.Repeat("x", 1025), nil},
@@ -35,6 +37,14 @@ func TestParseSearch(t *testing.T) {
 			t.Errorf("%q: %s", c.text, d)
 		}
 	}
+}
+
+func of(words ...string) Term     { return Term{Words: words} }
+func starts(words ...string) Term { return Term{Words: words, Prefix: true} }
+
+func no(t Term) Term {
+	t.Not = true
+	return t
 }
 
 func FuzzParseSearch(f *testing.F) {

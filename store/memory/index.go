@@ -5,9 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
-	"unicode"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/search"
@@ -187,7 +185,7 @@ func (i *indexed) find(q *search.Query, terms []search.Term, s *tapedeck.Session
 			!q.From.IsZero() && d.Time.Before(q.From) || !q.To.IsZero() && !d.Time.Before(q.To) {
 			continue
 		}
-		snippet, ok := matching(d.Text, terms)
+		snippet, ok := search.Match(d.Text, terms)
 		if ok {
 			out = append(out, search.Hit{
 				Session: s.ID, Title: s.Title, Offset: d.Offset, Thread: d.Thread, Invocation: d.Invocation,
@@ -196,69 +194,4 @@ func (i *indexed) find(q *search.Query, terms []search.Term, s *tapedeck.Session
 		}
 	}
 	return out
-}
-
-// A word is a part of a text.
-type word struct {
-	text       string // in lower case
-	start, end int
-}
-
-// words returns the words of a text.
-func words(text string) []word {
-	var out []word
-	start := -1
-	for i, r := range text + " " {
-		in := unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.Is(unicode.Co, r)
-		if in && start < 0 {
-			start = i
-		}
-		if !in && start >= 0 {
-			out = append(out, word{strings.ToLower(text[start:i]), start, i})
-			start = -1
-		}
-	}
-	return out
-}
-
-// matching reports whether a text matches the terms, and returns the part of it around
-// the first match.
-func matching(text string, terms []search.Term) (snippet string, ok bool) {
-	all := words(text)
-	first, last := -1, -1
-	for _, t := range terms {
-		from, to := position(all, words(t.Words), t.Prefix)
-		if (from < 0) != t.Not {
-			return "", false
-		}
-		if first < 0 && from >= 0 {
-			first, last = from, to-1
-		}
-	}
-	const around = 12 // words before and after
-	begin, end := all[max(0, first-around)].start, all[min(len(all)-1, last+around)].end
-	snippet = text[begin:all[first].start] + "«" + text[all[first].start:all[last].end] + "»" + text[all[last].end:end]
-	if begin > 0 {
-		snippet = "…" + snippet
-	}
-	if end < len(text) {
-		snippet += "…"
-	}
-	return snippet, true
-}
-
-// position returns the range of a text in which words follow each other, -1 if there
-// is none.
-func position(all, want []word, prefix bool) (from, to int) {
-	for i := 0; i+len(want) <= len(all); i++ {
-		ok := true
-		for j, w := range want {
-			have := all[i+j].text
-			ok = ok && (have == w.text || prefix && j == len(want)-1 && strings.HasPrefix(have, w.text))
-		}
-		if ok && len(want) > 0 {
-			return i, i + len(want)
-		}
-	}
-	return -1, -1
 }

@@ -53,11 +53,7 @@ func (x *Index) Ranked(ctx context.Context, q search.Query, skip int) (hits []se
 	if skip > maxSkip {
 		return nil, 0, tapedeck.Errorf(tapedeck.Invalid, "a search gives at most %d hits", maxSkip).WithHint("look for more words")
 	}
-	match, ok := tsQuery(terms)
-	if !ok {
-		return nil, 0, ctx.Err()
-	}
-	f := &finder{match: match, terms: terms, limit: max(1, q.Limit), skip: skip}
+	f := &finder{match: tsQuery(terms), terms: terms, limit: max(1, q.Limit), skip: skip}
 	statement, args := f.statement(&q, int64(skip))
 	if err := x.store.read(ctx, f.row, statement, args...); err != nil {
 		return nil, 0, err
@@ -74,12 +70,14 @@ type finder struct {
 	terms []search.Term
 	limit int
 	skip  int // see [search.Ranked]
+	rows  int
 	hits  []search.Ranked
 	more  bool
 }
 
 // statement returns the statement that finds documents, and its arguments. It reads the
-// texts of one page, not those of all matches.
+// texts of one page, not those of all matches. The labels of [vector] do not count in the
+// rank.
 func (f *finder) statement(q *search.Query, skip int64) (string, []any) {
 	where, args := []string{"d.words @@ q.q", "s.deleted IS NULL"}, []any{f.match}
 	and := func(condition string, arg any) {
@@ -102,17 +100,18 @@ func (f *finder) statement(q *search.Query, skip int64) (string, []any) {
 	}
 	args = append(args, int64(f.limit+1), skip)
 	return fmt.Sprintf(`SELECT p.session, d."offset", d.kind, d.role, d.thread, d.invocation, d.time, d.text, p.rank::float8 FROM (
-		SELECT d.id, s.id AS session, ts_rank(d.words, q.q) AS rank, d.time
+		SELECT d.id, s.id AS session, ts_rank('{1, 1, 1, 1}', d.words, q.q) AS rank, d.time
 		FROM (SELECT $1::text::tsquery AS q) q, docs d JOIN sessions s ON s.gen = d.session
 		WHERE %s ORDER BY rank DESC, d.time DESC, d.id DESC LIMIT $%d OFFSET $%d) p
 	JOIN docs d ON d.id = p.id ORDER BY p.rank DESC, p.time DESC, p.id DESC`, strings.Join(where, " AND "), len(args)-1, len(args)), args
 }
 
 func (f *finder) row(r pgx.Rows) error {
-	if len(f.hits) == f.limit {
+	if f.rows == f.limit {
 		f.more = true
 		return nil
 	}
+	f.rows++
 	f.skip++
 	h := search.Ranked{Skip: f.skip}
 	var at int64
@@ -123,8 +122,11 @@ func (f *finder) row(r pgx.Rows) error {
 	for _, s := range [...]*string{&h.Session, &h.Role, &h.Thread, &h.Invocation, &text} {
 		*s = original(*s)
 	}
-	h.Time, h.Snippet = time.UnixMilli(at).UTC(), snippet(text, f.terms)
-	f.hits = append(f.hits, h)
+	h.Time = time.UnixMilli(at).UTC()
+	var ok bool
+	if h.Snippet, ok = search.Match(text, f.terms); ok {
+		f.hits = append(f.hits, h)
+	}
 	return nil
 }
 

@@ -3,182 +3,99 @@ package postgres
 import (
 	"strconv"
 	"strings"
-	"unicode"
-
-	"golang.org/x/text/unicode/norm"
 
 	"github.com/tapedeck/tapedeck/search"
 )
 
 // The parser of PostgreSQL takes a path or an address as one word, and its dictionaries
-// drop words and endings. A search has to find the same on every store, so the words are
-// made here, by the rules of the index of SQLite: a word is a sequence of letters and
-// digits, without case and accents. PostgreSQL keeps and finds them.
+// drop words and endings. A search has to find the same on every store, so PostgreSQL only
+// keeps and finds the words of [search.Words].
 
-// A word is a part of a text.
-type word struct {
-	text       string // folded
-	start, end int
-}
-
-// words returns the words of a text.
-func words(text string) []word {
-	var out []word
-	start := -1
-	for i, r := range text + " " {
-		in := unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsNumber(r) || unicode.Is(unicode.Mn, r) && start >= 0 || unicode.Is(unicode.Co, r)
-		if in && start < 0 {
-			start = i
-		}
-		if !in && start >= 0 {
-			out = append(out, word{fold(text[start:i]), start, i})
-			start = -1
-		}
-	}
-	return out
-}
-
-// fold removes case and accents.
-func fold(s string) string {
-	ascii := true
-	for i := range len(s) {
-		ascii = ascii && s[i] < 0x80
-	}
-	if ascii {
-		return strings.ToLower(s)
-	}
-	return strings.Map(func(r rune) rune {
-		if unicode.Is(unicode.Mn, r) {
-			return -1
-		}
-		return unicode.ToLower(r)
-	}, norm.NFD.String(s))
-}
-
-// Limits of a tsvector: the bytes of a word, the positions of a word, the highest
-// position, and the bytes of all.
+// Limits of a tsvector: the positions of a word, the highest position, and the bytes of
+// all.
 const (
-	maxWord      = 2046
 	maxPositions = 256
 	maxPosition  = 16383
 	maxVector    = 900 << 10
 )
 
-// vector returns the words of a text with their positions, as the type tsvector reads
-// them. Words beyond its limits are left out.
-func vector(text string) string {
-	positions := map[string][]int{}
-	var order []string
+// An entry is a word of a vector.
+type entry struct {
+	word      string
+	positions []int
+	more      bool // it is at further places, for which there is no room
+}
+
+// entries returns the words of a text with their positions. Words beyond the limit of all
+// are left out.
+func entries(text string) []*entry {
+	var out []*entry
+	known := map[string]*entry{}
 	size := 0
-	for i, w := range words(text) {
-		known := positions[w.text]
-		if w.text == "" || len(w.text) > maxWord || len(known) >= maxPositions {
-			continue
-		}
-		if known == nil {
-			if size += len(w.text) + 8; size > maxVector {
+	for i, w := range search.Words(text) {
+		e := known[w.Text]
+		if e == nil {
+			if size += len(w.Text) + 8; size > maxVector {
 				break
 			}
-			order = append(order, w.text)
+			e = &entry{word: w.Text}
+			known[w.Text], out = e, append(out, e)
+		}
+		if i >= maxPosition || len(e.positions) == maxPositions {
+			e.more = true
+			continue
 		}
 		size += 2
-		positions[w.text] = append(known, min(i+1, maxPosition))
+		e.positions = append(e.positions, i+1)
 	}
+	return out
+}
+
+// vector returns the words of a text as the type tsvector reads them. A word that is at
+// further places has the label A at its last one.
+func vector(text string) string {
 	var b strings.Builder
-	for _, w := range order {
-		b.WriteString(quoted(w))
-		for i, p := range positions[w] {
+	for _, e := range entries(text) {
+		if len(e.positions) == 0 {
+			e.positions = []int{maxPosition}
+		}
+		b.WriteString(quoted(e.word))
+		for i, p := range e.positions {
 			b.WriteByte(":,"[min(i, 1)])
 			b.WriteString(strconv.Itoa(p))
+		}
+		if e.more {
+			b.WriteByte('A')
 		}
 		b.WriteByte(' ')
 	}
 	return b.String()
 }
 
-// quoted returns a word as tsvector and tsquery read it. It has only letters and digits.
+// quoted returns a word as tsvector and tsquery read it.
 func quoted(w string) string { return "'" + w + "'" }
 
-// tsQuery returns the terms of a search as the type tsquery reads them. ok is false if no
-// word is left to look for.
-func tsQuery(terms []search.Term) (query string, ok bool) {
-	var parts []string
-	for _, t := range terms {
-		phrase := words(t.Words)
-		if len(phrase) == 0 {
-			continue
-		}
-		list := make([]string, len(phrase))
-		for i, w := range phrase {
-			list[i] = quoted(truncated(w.text))
-		}
-		if t.Prefix {
-			list[len(list)-1] += ":*"
-		}
-		part := "(" + strings.Join(list, " <-> ") + ")"
-		if t.Not {
-			part = "!" + part
-		} else {
-			ok = true
-		}
-		parts = append(parts, part)
-	}
-	return strings.Join(parts, " & "), ok
-}
-
-// truncated returns what a query can hold of a word. The index has no longer ones.
-func truncated(w string) string {
-	if len(w) <= maxWord {
-		return w
-	}
-	return strings.ToValidUTF8(w[:maxWord], "")
-}
-
-// around is how many words a snippet has before and after the match.
-const around = 11
-
-// snippet returns the part of a text around the first match of the terms, with the match
-// between « and ».
-func snippet(text string, terms []search.Term) string {
-	all := words(text)
-	for _, t := range terms {
-		if t.Not {
-			continue
-		}
-		if from, to := position(all, words(t.Words), t.Prefix); from >= 0 {
-			first, last := max(0, from-around), min(len(all)-1, to-1+around)
-			begin, end := all[first].start, all[last].end
-			if first == 0 {
-				begin = 0
+// tsQuery returns the terms of a search as the type tsquery reads them. It also finds
+// texts that have the words of a phrase, if not all their places are known: whoever reads
+// them compares with [search.Match].
+func tsQuery(terms []search.Term) string {
+	parts := make([]string, len(terms))
+	for i, t := range terms {
+		words, further := make([]string, len(t.Words)), make([]string, len(t.Words))
+		for j, w := range t.Words {
+			prefix := t.Prefix && j == len(t.Words)-1
+			words[j], further[j] = quoted(w), quoted(w)+":A"
+			if prefix {
+				words[j], further[j] = words[j]+":*", further[j]+"*"
 			}
-			if last == len(all)-1 {
-				end = len(text)
-			}
-			s := text[begin:all[from].start] + "«" + text[all[from].start:all[to-1].end] + "»" + text[all[to-1].end:end]
-			if begin > 0 {
-				s = "…" + s
-			}
-			if end < len(text) {
-				s += "…"
-			}
-			return s
+		}
+		parts[i] = "(" + strings.Join(words, " <-> ") + ")"
+		switch {
+		case t.Not:
+			parts[i] = "!" + parts[i]
+		case len(words) > 1:
+			parts[i] = "(" + parts[i] + " | " + strings.Join(words, " & ") + " & (" + strings.Join(further, " | ") + "))"
 		}
 	}
-	return ""
-}
-
-// position returns the range of a text in which words follow each other, -1 if there
-// is none.
-func position(all, want []word, prefix bool) (from, to int) {
-	for i := 0; i+len(want) <= len(all) && len(want) > 0; i++ {
-		ok := true
-		for j, w := range want {
-			have := all[i+j].text
-			ok = ok && (have == w.text || prefix && j == len(want)-1 && strings.HasPrefix(have, w.text))
-		}
-		if ok {
-			return i, i + len(want)
-		}
-	}
-	return -1, -1
+	return strings.Join(parts, " & ")
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -38,11 +39,11 @@ const indexName = "search.db"
 
 // indexVersion is the version of the schema below. A file of another version is
 // recreated.
-const indexVersion = 2
+const indexVersion = 3
 
 // indexSchema creates the tables. The table docs has the documents, and words is the
-// full-text index on them. Sessions are identified by their gen, which is never used
-// twice.
+// full-text index on their words, see [search.Words]: the tokenizer only separates them at
+// spaces. Sessions are identified by their gen, which is never used twice.
 var indexSchema = []string{
 	`CREATE TABLE docs (
 		id         INTEGER PRIMARY KEY,
@@ -56,11 +57,11 @@ var indexSchema = []string{
 		text       TEXT    NOT NULL
 	) STRICT`,
 	`CREATE INDEX docs_by_session ON docs (session, offset)`,
-	`CREATE VIRTUAL TABLE words USING fts5 (text, content='docs', content_rowid='id', tokenize="unicode61 remove_diacritics 2")`,
+	`CREATE VIRTUAL TABLE words USING fts5 (text, content='', tokenize="ascii")`,
 	`INSERT INTO words (words, rank) VALUES ('secure-delete', 1)`,
 	`CREATE TABLE sessions (session INTEGER PRIMARY KEY, seen INTEGER NOT NULL, resume INTEGER NOT NULL, base INTEGER NOT NULL) STRICT`,
 	`CREATE TABLE remains (id INTEGER PRIMARY KEY) STRICT`, // it has a row while the file may have copies of removed documents
-	`PRAGMA user_version = 2`,
+	`PRAGMA user_version = 3`,
 }
 
 var indexPragmas = []string{
@@ -335,12 +336,13 @@ const (
 	sqlGen      = `SELECT gen FROM log.sessions WHERE id = ? AND deleted IS NULL`
 	sqlAddDoc   = `INSERT INTO docs (session, offset, kind, role, thread, invocation, time, text) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`
 	sqlAddWords = `INSERT INTO words (rowid, text) VALUES (last_insert_rowid(), ?)`
-	// FTS5 needs the old text to remove its words.
-	sqlDropWords      = `INSERT INTO words (words, rowid, text) SELECT 'delete', id, text FROM docs WHERE session = ?1 AND offset >= ?2`
-	sqlDropDocs       = `DELETE FROM docs WHERE session = ?1 AND offset >= ?2`
-	sqlDropTitleWords = `INSERT INTO words (words, rowid, text) SELECT 'delete', id, text FROM docs WHERE session = ?1 AND kind = 'title'`
-	sqlDropTitle      = `DELETE FROM docs WHERE session = ?1 AND kind = 'title'`
-	sqlSeen           = `INSERT INTO sessions (session, seen, resume, base) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO UPDATE SET seen = ?2, resume = ?3, base = ?4`
+	// FTS5 needs the words of a document to remove them.
+	sqlDropWords = `INSERT INTO words (words, rowid, text) VALUES ('delete', ?, ?)`
+	sqlTexts     = `SELECT id, text FROM docs WHERE session = ?1 AND offset >= ?2`
+	sqlDropDocs  = `DELETE FROM docs WHERE session = ?1 AND offset >= ?2`
+	sqlTitleText = `SELECT id, text FROM docs WHERE session = ?1 AND kind = 'title'`
+	sqlDropTitle = `DELETE FROM docs WHERE session = ?1 AND kind = 'title'`
+	sqlSeen      = `INSERT INTO sessions (session, seen, resume, base) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO UPDATE SET seen = ?2, resume = ?3, base = ?4`
 )
 
 // Index adds documents. They replace those that began at From or later.
@@ -371,7 +373,7 @@ func (x *Index) Index(ctx context.Context, in search.Batch) error {
 
 func (x *Index) add(gen int64, d search.Document) error {
 	if d.Kind == search.DocTitle {
-		err := x.conn.exec(sqlDropTitleWords, gen)
+		err := x.dropWords(sqlTitleText, gen)
 		if err == nil {
 			err = x.conn.exec(sqlDropTitle, gen)
 		}
@@ -383,13 +385,31 @@ func (x *Index) add(gen int64, d search.Document) error {
 	if err != nil {
 		return err
 	}
-	return x.conn.exec(sqlAddWords, d.Text)
+	return x.conn.exec(sqlAddWords, spaced(d.Text))
+}
+
+// spaced returns the words of a text as the full-text index reads them.
+func spaced(text string) string {
+	var b strings.Builder
+	b.Grow(len(text))
+	for _, w := range search.Words(text) {
+		b.WriteString(w.Text)
+		b.WriteByte(' ')
+	}
+	return b.String()
 }
 
 // drop removes the documents of a session from an offset on.
 func (x *Index) drop(gen, from int64) error {
-	if err := x.conn.exec(sqlDropWords, gen, from); err != nil {
+	if err := x.dropWords(sqlTexts, gen, from); err != nil {
 		return err
 	}
 	return x.conn.exec(sqlDropDocs, gen, from)
+}
+
+// dropWords removes the words of the documents that a query results in.
+func (x *Index) dropWords(query string, args ...driver.Value) error {
+	return x.conn.query(func(row []driver.Value) error {
+		return x.conn.exec(sqlDropWords, row[0], spaced(text(row[1])))
+	}, query, args...)
 }

@@ -75,16 +75,37 @@ func (x *Index) Clean(ctx context.Context) error {
 }
 
 func (x *Index) rewrite() error {
-	// In FTS5 a word can survive its documents as a separator between two pages.
-	for _, statement := range [...]string{`INSERT INTO words (words) VALUES ('rebuild')`, "VACUUM"} {
-		if err := x.conn.exec(statement); err != nil {
-			return err
-		}
+	if err := x.addWordsAgain(); err != nil {
+		return err
+	}
+	if err := x.conn.exec("VACUUM"); err != nil {
+		return err
 	}
 	err := errRead
 	x.store.pauses.during(func() { err = x.conn.emptyLog() }, x.readers.Load())
 	if err == nil {
 		err = x.conn.exec(`DELETE FROM remains`)
+	}
+	return err
+}
+
+// addWordsAgain makes the full-text index again: in FTS5 a word can survive its documents
+// as a separator between two pages.
+func (x *Index) addWordsAgain() error {
+	err := x.conn.exec("BEGIN IMMEDIATE")
+	if err != nil {
+		return err
+	}
+	if err = x.conn.exec(`INSERT INTO words (words) VALUES ('delete-all')`); err == nil {
+		err = x.conn.query(func(row []driver.Value) error {
+			return x.conn.exec(`INSERT INTO words (rowid, text) VALUES (?, ?)`, row[0], spaced(text(row[1])))
+		}, `SELECT id, text FROM docs`)
+	}
+	if err == nil {
+		err = x.conn.exec("COMMIT")
+	}
+	if err != nil {
+		_ = x.conn.exec("ROLLBACK") // it fails if SQLite has rolled back already
 	}
 	return err
 }

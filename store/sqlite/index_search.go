@@ -5,7 +5,6 @@ import (
 	"database/sql/driver"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/search"
@@ -30,7 +29,7 @@ func (x *Index) Search(ctx context.Context, q search.Query) (search.Result, erro
 	if skip > maxSkip {
 		return search.Result{}, tapedeck.Errorf(tapedeck.Invalid, "a search gives at most %d hits", maxSkip).WithHint("look for more words")
 	}
-	f := &finder{match: ftsQuery(terms), limit: max(1, q.Limit)}
+	f := &finder{match: ftsQuery(terms), terms: terms, limit: max(1, q.Limit)}
 	statement, args := f.statement(&q, int64(skip))
 	if err := x.read(ctx, func(c *conn) error { return f.find(c, statement, args) }); err != nil {
 		return search.Result{}, err
@@ -42,18 +41,12 @@ func (x *Index) Search(ctx context.Context, q search.Query) (search.Result, erro
 	return found, nil
 }
 
-// ftsQuery returns the query for FTS5. It puts all text from outside between quotes,
-// where only the quote itself has a meaning.
+// ftsQuery returns the query for FTS5. It puts all words between quotes, where nothing in
+// them has a meaning.
 func ftsQuery(terms []search.Term) string {
 	var wanted, unwanted []string
 	for _, t := range terms {
-		words := strings.Map(func(r rune) rune {
-			if unicode.IsControl(r) {
-				return ' '
-			}
-			return r
-		}, t.Words)
-		s := `"` + strings.ReplaceAll(words, `"`, `""`) + `"`
+		s := `"` + strings.Join(t.Words, " ") + `"`
 		if t.Prefix {
 			s += "*"
 		}
@@ -73,6 +66,7 @@ func ftsQuery(terms []search.Term) string {
 // A finder collects a page of hits.
 type finder struct {
 	match string
+	terms []search.Term
 	limit int
 	ids   []int64
 	hits  []search.Hit
@@ -102,9 +96,9 @@ func (f *finder) statement(q *search.Query, skip int64) (string, []driver.Value)
 		append(args, int64(f.limit+1), skip)
 }
 
-// sqlSnippet returns the snippet of one document. It runs only for the hits of the
-// page, because snippets of all matches would take long.
-const sqlSnippet = `SELECT snippet(words, 0, '«', '»', '…', 24) FROM words WHERE words MATCH ? AND rowid = ?`
+// sqlText returns the text of one document. It runs only for the hits of the page,
+// because texts can be long.
+const sqlText = `SELECT text FROM docs WHERE id = ?`
 
 func (f *finder) find(c *conn, statement string, args []driver.Value) error {
 	err := c.query(func(row []driver.Value) error {
@@ -121,9 +115,9 @@ func (f *finder) find(c *conn, statement string, args []driver.Value) error {
 	}, statement, args...)
 	for i := 0; err == nil && i < len(f.hits); i++ {
 		err = c.query(func(row []driver.Value) error {
-			f.hits[i].Snippet = text(row[0])
+			f.hits[i].Snippet = search.Snippet(text(row[0]), f.terms)
 			return nil
-		}, sqlSnippet, f.match, f.ids[i])
+		}, sqlText, f.ids[i])
 	}
 	return err
 }

@@ -19,7 +19,7 @@ import (
 func TestMigrationNames(t *testing.T) {
 	// A released migration must keep its name and its text. Migrations of other
 	// databases have the same names.
-	want := []string{"migration/0001_log.sql", "migration/0002_subscriptions.sql", "migration/0003_push_configs.sql", "migration/0004_workflows.sql", "migration/0005_inputs.sql", "migration/0006_waiting.sql", "migration/0007_sort.sql", "migration/0008_spending.sql", "migration/0009_sums.sql", "migration/0010_keys.sql", "migration/0011_address.sql"}
+	want := []string{"migration/0001_log.sql", "migration/0002_subscriptions.sql", "migration/0003_push_configs.sql", "migration/0004_workflows.sql", "migration/0005_inputs.sql", "migration/0006_waiting.sql", "migration/0007_sort.sql", "migration/0008_spending.sql", "migration/0009_sums.sql", "migration/0010_keys.sql", "migration/0011_address.sql", "migration/0012_words.sql"}
 	got, err := fs.Glob(migrations, "migration/*")
 	if err != nil {
 		t.Fatal(err)

@@ -28,7 +28,7 @@ type Index interface {
 // index.
 func RunIndex(t *testing.T, open func(testing.TB) (Store, Index)) {
 	for name, test := range map[string]func(*testing.T, *library){
-		"words": testWords, "filters": testFilters, "pages": testIndexPages, "what is behind": testBehind,
+		"words": testWords, "languages": testLanguages, "filters": testFilters, "pages": testIndexPages, "what is behind": testBehind,
 		"replacing": testReplacing, "deleted sessions": testGone, "hostile": testHostileSearch, "cancelled": testIndexCancelled,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -107,6 +107,32 @@ func testWords(t *testing.T, l *library) {
 	if len(h.Snippet) > 200 || !strings.Contains(h.Snippet, "«needle»") || !strings.HasPrefix(h.Snippet, "…") || !strings.HasSuffix(h.Snippet, "…") {
 		t.Errorf("the snippet is %q", h.Snippet)
 	}
+}
+
+// testLanguages: what people write in other languages than English is found, too, by its
+// parts if its words have no spaces between them.
+func testLanguages(t *testing.T, l *library) {
+	l.put("a", "我喜欢自行车和火车", "東京都に行きました", "ภาษาไทยง่ายมาก", "학교에서 공부했습니다", "使用Tapedeck服务器", "die Straße, ＦＵＬＬ ｶﾞ", "ΣΊΣΥΦΟΣ مُحَمَّد")
+	for text, want := range map[string][]string{
+		"自行车": {"a/0"}, "行车": {"a/0"}, "车": {"a/0"}, "器": {"a/4"}, "自行 火车": {"a/0"}, "自行火车": nil, "火车 -东京": {"a/0"}, "火车 -喜欢": nil,
+		"東京": {"a/1"}, "行きまし": {"a/1"}, "ไทย": {"a/2"}, "ง่าย": {"a/2"}, "공부": {"a/3"}, "학교": {"a/3"}, `"학교에서 공부"`: {"a/3"}, `"학교 공부"`: nil,
+		"tapedeck": {"a/4"}, "Tapedeck服务": {"a/4"}, "使用tapedeck": {"a/4"}, "使Tapedeck": nil, "服务*": {"a/4"},
+		"strasse": {"a/5"}, "STRASSE": {"a/5"}, "straße": {"a/5"}, "stra*": {"a/5"}, "full": {"a/5"}, "ガ": {"a/5"}, "カ": nil, "σίσυφος": {"a/6"}, "محمد": {"a/6"},
+	} {
+		l.finds(search.Query{Text: text}, want...)
+	}
+	l.put("long", strings.Repeat("很长", 10_000)+"自行车")
+	l.finds(search.Query{Text: "自行车", Session: "long"}, "long/0")
+	l.finds(search.Query{Text: "自行车和", Session: "long"})
+	l.put("gone", "火星")
+	if err := l.index.Forget(l.ctx, "gone"); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.index.Clean(l.ctx); err != nil {
+		t.Fatal(err)
+	}
+	l.finds(search.Query{Text: "火星"})
+	l.finds(search.Query{Text: "火车"}, "a/0")
 }
 
 func testFilters(t *testing.T, l *library) {
