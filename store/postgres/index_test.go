@@ -35,7 +35,7 @@ func TestLongDocuments(t *testing.T) {
 	if err := x.Index(t.Context(), search.Batch{Session: "a", Gen: h.Gen, Seen: h.Head, Documents: docs}); err != nil {
 		t.Fatal(err)
 	}
-	for text, want := range map[string]int64{"word7": 0, `"word7 word8"`: 0, "rare": 1, "common": 1, "end": 2, `"short end"`: -1, strings.Repeat("x", 1000): -1} {
+	for text, want := range map[string]int64{"word7": 0, `"word7 word8"`: 0, "rare": 1, "common": 1, "end": 2, `"short end"`: -1, strings.Repeat("x", 1000): 2, `"word30000 word30001"`: 0, `"word30000 word30002"`: -1, `"common rare"`: 1, `"rare common"`: -1} {
 		found, err := x.Search(t.Context(), search.Query{Text: text, Limit: 10})
 		switch {
 		case err != nil:

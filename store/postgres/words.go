@@ -76,8 +76,8 @@ func vector(text string) string {
 func quoted(w string) string { return "'" + w + "'" }
 
 // tsQuery returns the terms of a search as the type tsquery reads them. It also finds
-// texts that have the words of a phrase, if not all their places are known: whoever reads
-// them compares with [search.Match].
+// texts that have the words of a phrase, if not all their places are known. A reader of
+// their texts compares with [search.Match].
 func tsQuery(terms []search.Term) string {
 	parts := make([]string, len(terms))
 	for i, t := range terms {
