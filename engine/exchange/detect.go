@@ -9,7 +9,7 @@ import (
 
 // detect returns the format of an input, from its first value.
 func (d *Decoder) detect(rec record) (string, error) {
-	if d.in.events {
+	if d.in.stream != nil {
 		return AGUI, nil
 	}
 	if f := formatOf(rec.raw); f != "" {

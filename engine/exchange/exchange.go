@@ -122,7 +122,7 @@ func (d *Decoder) Skipped() []api.LineError {
 
 func (d *Decoder) decode() error {
 	if d.format == Auto || d.format == AGUI {
-		d.in.events = d.in.isEventStream()
+		d.in.lookForEvents()
 	}
 	for !d.stopped {
 		rec, err := d.in.next()

@@ -506,6 +506,7 @@ func TestAGUIForms(t *testing.T) {
 		strings.Join(lines, "\n"),
 		"[\n" + strings.Join(lines, ",\n") + "\n]",
 		": hello\n\nid: 1\nevent: message\ndata: " + strings.Join(lines, "\n\ndata:") + "\n\ndata: [DONE]\n\n",
+		"\ufeff: hello\r\rid: 1\revent: message\rdata: " + strings.Join(lines, "\r\rdata:") + "\r\rdata: [DONE]\r\r",
 	} {
 		for _, format := range []string{AGUI, Auto} {
 			sessions, _, err := imported(format, in, Options{NewID: counter(), Now: time.Now})

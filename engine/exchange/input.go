@@ -11,6 +11,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/jsonobj"
+	"github.com/tapedeck/tapedeck/internal/sse"
 )
 
 // maxLine is the largest number of bytes in a line, and in an input that is one
@@ -36,9 +37,9 @@ type input struct {
 	lines   int // read
 	begun   bool
 	limit   int
-	frame   []byte // in Server-Sent Events: the data lines so far of a value with several lines
-	heading bool   // a heading of Markdown, or a comment, comes before the first value
-	events  bool   // the input is Server-Sent Events: values are on lines that begin with "data:"
+	frame   []byte     // in Server-Sent Events: the data lines so far of a value with several lines
+	heading bool       // a heading of Markdown, or a comment, comes before the first value
+	stream  *sse.Lines // the input is Server-Sent Events: values are on lines that begin with "data:"; nil if it is not
 }
 
 func newInput(r io.Reader) *input {
@@ -74,29 +75,28 @@ func (in *input) next() (record, error) {
 			return in.value(record{line: in.lines, raw: line})
 		case first && (line[0] == '{' || line[0] == '['):
 			return in.document(line)
-		case first && !in.events:
+		case first && in.stream == nil:
 			return record{}, in.unreadable(line)
 		}
 		return record{}, notJSON(in.lines)
 	}
 }
 
-// isEventStream reports whether the input looks like Server-Sent Events.
-func (in *input) isEventStream() bool {
+// lookForEvents reads the input as Server-Sent Events if it looks like them.
+func (in *input) lookForEvents() {
 	start, _ := in.r.Peek(512)
 	start = bytes.TrimLeft(bytes.TrimPrefix(start, []byte("\ufeff")), "\r\n")
 	for _, field := range []string{"data:", "event:", "id:", "retry:", ":"} {
 		if bytes.HasPrefix(start, []byte(field)) {
-			return true
+			in.stream = sse.NewLines(in.r, in.limit)
 		}
 	}
-	return false
 }
 
 // framed returns the value that ends with a line, nil if no value does. In
 // Server-Sent Events, a value can have several lines, up to a blank one.
 func (in *input) framed(line []byte) ([]byte, error) {
-	if !in.events {
+	if in.stream == nil {
 		return line, nil
 	}
 	data, ok := bytes.CutPrefix(line, []byte("data:"))
@@ -120,6 +120,9 @@ func (in *input) framed(line []byte) ([]byte, error) {
 
 // read appends the next line to b, including its end.
 func (in *input) read(b []byte) ([]byte, error) {
+	if in.stream != nil {
+		return in.readEvents(b)
+	}
 	start := len(b)
 	for {
 		part, err := in.r.ReadSlice('\n')
@@ -134,9 +137,28 @@ func (in *input) read(b []byte) ([]byte, error) {
 		case err == io.EOF:
 			return nil, io.EOF
 		case !errors.Is(err, bufio.ErrBufferFull):
-			return nil, tapedeck.Errorf(tapedeck.Invalid, "the input cannot be read beyond line %d", in.lines).Because(err)
+			return nil, in.unread(err)
 		}
 	}
+}
+
+// readEvents appends the next line of Server-Sent Events to b.
+func (in *input) readEvents(b []byte) ([]byte, error) {
+	line, err := in.stream.Next()
+	switch {
+	case err == nil, errors.Is(err, io.EOF) && len(line) > 0:
+		in.lines++
+		return append(b, line...), nil
+	case errors.Is(err, io.EOF):
+		return nil, io.EOF
+	case errors.Is(err, sse.ErrTooLarge):
+		return nil, in.tooLong(len(b))
+	}
+	return nil, in.unread(err)
+}
+
+func (in *input) unread(err error) error {
+	return tapedeck.Errorf(tapedeck.Invalid, "the input cannot be read beyond line %d", in.lines).Because(err)
 }
 
 func (in *input) tooLong(start int) error {

@@ -16,12 +16,8 @@ import (
 // largest event, in bytes.
 func Frames(r io.Reader, limit int) iter.Seq2[json.RawMessage, error] {
 	return func(yield func(json.RawMessage, error) bool) {
-		for f, err := range sse.ReadUpTo(io.MultiReader(r, strings.NewReader("\n\n")), limit) {
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			if len(f.Data) > 0 && !yield(f.Data, nil) {
+		for data, err := range sse.Values(r, limit, nil) {
+			if !yield(data, err) {
 				return
 			}
 		}

@@ -1,12 +1,10 @@
 package sse
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"io"
 	"iter"
-	"slices"
 )
 
 // MaxFrame is the largest frame that [Read] accepts, in bytes.
@@ -28,35 +26,69 @@ func Read(r io.Reader) iter.Seq2[Frame, error] { return ReadUpTo(r, MaxFrame) }
 // bytes.
 func ReadUpTo(r io.Reader, limit int) iter.Seq2[Frame, error] {
 	return func(yield func(Frame, error) bool) {
-		br := bufio.NewReaderSize(r, 64<<10)
+		lines := NewLines(r, limit)
 		var f Frame
-		var has bool
 		for {
-			line, err := readLine(br, limit)
+			line, err := lines.Next()
 			switch {
 			case errors.Is(err, io.EOF):
 				return
 			case err != nil:
 				yield(Frame{}, err)
 				return
-			case len(line) == 0:
-				if has && !yield(f, nil) {
-					return
-				}
-				f, has = Frame{}, false
+			case len(line) > 0:
+				f.addLine(line)
+			case f.Data == nil || yield(f, nil):
+				f = Frame{}
 				continue
+			default:
+				return
 			}
-			has = f.addLine(line) || has
 			if len(f.Data) > limit {
-				yield(Frame{}, errTooLarge)
+				yield(Frame{}, ErrTooLarge)
 				return
 			}
 		}
 	}
 }
 
-// addLine adds a line to the frame and reports whether it was data.
-func (f *Frame) addLine(line []byte) bool {
+// Values yields the data of the frames of a stream whose sender may not keep the rules:
+// the empty line after the last frame can be missing. If whole is given, the empty lines
+// between frames can be missing, too: data for which it is true ends where more data
+// follows. Frames with empty data are skipped.
+func Values(r io.Reader, limit int, whole func(data []byte) bool) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		lines := NewLines(r, limit)
+		var f Frame
+		for {
+			line, err := lines.Next()
+			if err != nil && !errors.Is(err, io.EOF) {
+				yield(nil, err)
+				return
+			}
+			more := bytes.HasPrefix(line, []byte("data"))
+			if len(line) == 0 || more && len(f.Data) > 0 && whole != nil && whole(f.Data) {
+				if len(f.Data) > 0 && !yield(f.Data, nil) {
+					return
+				}
+				f = Frame{}
+			}
+			if f.addLine(line); len(f.Data) > limit {
+				yield(nil, ErrTooLarge)
+				return
+			}
+			if err != nil {
+				if len(f.Data) > 0 {
+					yield(f.Data, nil)
+				}
+				return
+			}
+		}
+	}
+}
+
+// addLine adds a line to the frame.
+func (f *Frame) addLine(line []byte) {
 	name, value, _ := bytes.Cut(line, []byte(":"))
 	value = bytes.TrimPrefix(value, []byte(" "))
 	switch string(name) {
@@ -65,42 +97,10 @@ func (f *Frame) addLine(line []byte) bool {
 	case "event":
 		f.Event = string(value)
 	case "data":
-		if f.Data != nil {
-			f.Data = append(f.Data, '\n')
-		}
-		f.Data = append(f.Data, value...)
 		if f.Data == nil {
-			f.Data = []byte{}
+			f.Data = append([]byte{}, value...)
+			return
 		}
-		return true
+		f.Data = append(append(f.Data, '\n'), value...)
 	}
-	return false
-}
-
-var errTooLarge = errors.New("an event of the stream is too large")
-
-// readLine reads one line without its end. The server ends lines with LF; a CR before it
-// is dropped.
-func readLine(br *bufio.Reader, limit int) ([]byte, error) {
-	var long []byte
-	for {
-		part, err := br.ReadSlice('\n')
-		if err == nil && long == nil {
-			return trimLine(part), nil
-		}
-		long = append(long, part...)
-		switch {
-		case err == nil:
-			return trimLine(long), nil
-		case !errors.Is(err, bufio.ErrBufferFull):
-			return nil, err
-		case len(long) > limit:
-			return nil, errTooLarge
-		}
-		long = slices.Grow(long, len(long))
-	}
-}
-
-func trimLine(b []byte) []byte {
-	return bytes.TrimSuffix(bytes.TrimSuffix(b, []byte("\n")), []byte("\r"))
 }

@@ -66,6 +66,23 @@ func TestIngestIsLive(t *testing.T) {
 	})
 }
 
+// TestIngestOfAnyLines: a stream may begin with a byte order mark and end its lines with CR.
+func TestIngestOfAnyLines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		u := w.upload(t, "c")
+		_, _ = io.WriteString(u, "\ufeffdata: {\"type\":\"start\",\"messageId\":\"m7\"}\r\rdata: {\"type\":\"finish\"}\r\r")
+		_ = u.Close()
+		<-u.done
+		got := &reader{w: w}
+		got.Send(w.Handler, httptest.NewRequestWithContext(t.Context(), "GET", "/api/v1/sessions/c/events", nil))
+		<-got.Done
+		if u.got.Code != 200 || !strings.Contains(got.Text(), `"m7"`) {
+			t.Errorf("%d %s: %s", u.got.Code, u.got.Body, got.Text())
+		}
+	})
+}
+
 // However a stream ends early, its run ends, and nothing reads the body any more.
 func TestIngestEndsEarly(t *testing.T) {
 	for name, test := range map[string]struct {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -20,6 +21,8 @@ class Parser:
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
+        self._start = b""  # what may be the beginning of a byte order mark
+        self._begun = self._cr = False  # cr: the last line ended with CR; an LF after it is part of that end
         self._rest = bytearray()
         self._seen = 0  # how much of rest has no end of line
         self._size = 0  # of the frame so far
@@ -27,10 +30,10 @@ class Parser:
         self._data: list[bytes] = []
 
     def feed(self, piece: bytes) -> Iterator[Frame]:
-        self._rest += piece
+        self._rest += self._lines(piece)
         start = 0
         while (end := self._rest.find(b"\n", max(self._seen, start))) >= 0:
-            line = bytes(self._rest[start:end]).removesuffix(b"\r")
+            line = bytes(self._rest[start:end])
             start = end + 1
             frame = self._line(line)
             if frame is not None:
@@ -39,6 +42,23 @@ class Parser:
         self._seen = len(self._rest)
         if self._size + len(self._rest) > self._limit:
             raise TapedeckError("too_large", f"the stream has an event of more than {self._limit} bytes", "give the client a larger max_answer")
+
+    def _lines(self, piece: bytes) -> bytes:
+        """Returns the piece with lines that end with LF, and without the byte order mark of the stream."""
+        if not self._begun:
+            piece = self._start + piece
+            self._begun = len(piece) >= len(BOM_UTF8) or not BOM_UTF8.startswith(piece)
+            if not self._begun:
+                self._start = piece
+                return b""
+            piece = piece.removeprefix(BOM_UTF8)
+        if self._cr:
+            self._cr = not piece
+            piece = piece.removeprefix(b"\n")
+        if b"\r" in piece:
+            self._cr = piece.endswith(b"\r")
+            piece = piece.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        return piece
 
     def _line(self, line: bytes) -> Frame | None:
         if not line:

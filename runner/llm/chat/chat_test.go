@@ -44,6 +44,8 @@ func TestQuirks(t *testing.T) {
 		want       whole
 	}{
 		{"nothing between events, CR, comments, no space", "retry: 5\r\n: hello\r\ndata:{\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\r\ndata: {\"choices\":[{\"delta\":{\"content\":\"b\"}}]}\r\nevent: x\r\ndata: [DONE]", whole{Text: "ab"}},
+		{"a byte order mark", "\ufeff" + stream(`{"content":"a"}`, `{"content":"b"}`), whole{Text: "ab", Finish: "stop"}},
+		{"lines that end with CR", strings.ReplaceAll(stream(`{"content":"a"}`, `{"content":"b"}`), "\n", "\r"), whole{Text: "ab", Finish: "stop"}},
 		{"an event of several lines", "data: {\"choices\":\ndata: [{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}", whole{Text: "a", Finish: "stop"}},
 		{"both names of reasoning", stream(`{"reasoning":"a","reasoning_content":"a"}`, `{"reasoning":"b","reasoning_details":[{"type":"reasoning.text","text":"b"}]}`), whole{Thought: "ab", Finish: "stop"}},
 		{"only the details", stream(`{"reasoning_details":[{"type":"reasoning.text","text":"a"},{"summary":"b"},{"data":"x"}]}`), whole{Thought: "ab", Finish: "stop"}},
