@@ -39,6 +39,10 @@ func (d *Decoder) claudeEntry(rec record) {
 		d.skip(rec.line, "it is not an object")
 		return
 	}
+	if s.repeats(str(m["uuid"]), m["type"], m["message"], m["content"], m["toolUseResult"]) {
+		d.skip(rec.line, "it repeats the line with the uuid %s", quoted(short(str(m["uuid"]))))
+		return
+	}
 	s.claudeTime(m["timestamp"])
 	switch typ, ok := text(m["type"]); typ {
 	case "user":

@@ -58,6 +58,10 @@ func (s *session) claudeBlock(l *lane, source, uuid string, b tapedeck.Members) 
 		l.answer(source)
 		l.reasoning("", str(b["data"]))
 	case strings.HasSuffix(typ, "tool_use"):
+		if s.repeats(str(b["id"]), b["type"], b["name"], b["input"]) {
+			s.d.skip(s.line, "it repeats the call with the id %s", quoted(short(str(b["id"]))))
+			return
+		}
 		l.answer(source)
 		l.call(str(b["id"]), str(b["name"]), arguments(b["input"]))
 		if str(b["name"]) == "TodoWrite" {

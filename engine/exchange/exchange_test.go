@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -282,6 +283,44 @@ func TestReadErrorKeepsItsCause(t *testing.T) {
 	}
 	if e := err.(*tapedeck.Error); e.Err != os.ErrDeadlineExceeded {
 		t.Errorf("the cause is %v", e.Err)
+	}
+}
+
+// TestRepeatedRows: a row of Claude Code that repeats an earlier one changes nothing, wherever
+// it is. Rows of the same uuid and call that say something else count.
+func TestRepeatedRows(t *testing.T) {
+	rows := []string{
+		`{"type":"user","uuid":"u1","timestamp":"2026-01-05T10:00:00Z","message":{"role":"user","content":"add"}}`,
+		`{"type":"assistant","uuid":"a1","message":{"id":"m1","role":"assistant","content":[{"type":"tool_use","id":"t1","name":"Bash","input":{"command":"ls"}}],"usage":{"input_tokens":5,"output_tokens":5}}}`,
+		`{"type":"user","uuid":"u2","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"a file"}]}}`,
+		`{"type":"assistant","uuid":"a2","message":{"id":"m2","role":"assistant","content":[{"type":"text","text":"Done."}],"usage":{"input_tokens":9,"output_tokens":2}}}`,
+	}
+	once, _ := mustRead(t, ClaudeCode, strings.Join(rows, "\n"))
+	for name, c := range map[string]struct {
+		rows []string
+		says string
+	}{
+		"all twice":                     {append(slices.Clone(rows), rows...), `line 8: it repeats the line with the uuid "a2"`},
+		"each twice":                    {[]string{rows[0], rows[0], rows[1], rows[1], rows[2], rows[2], rows[3], rows[3]}, `line 8: it repeats the line with the uuid "a2"`},
+		"of another time":               {append(slices.Clone(rows), strings.Replace(rows[0], "10:00", "11:00", 1)), `line 5: it repeats the line with the uuid "u1"`},
+		"the call in a line of its own": {append(slices.Clone(rows), strings.Replace(rows[1], `"a1"`, `"a3"`, 1)), `line 5: it repeats the call with the id "t1"`},
+	} {
+		got, d := mustRead(t, ClaudeCode, strings.Join(c.rows, "\n"))
+		if diff := cmp.Diff(brief(once[0]), brief(got[0])); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+		if last := d.Skipped()[len(d.Skipped())-1]; fmt.Sprintf("line %d: %s", last.Line, last.Reason) != c.says {
+			t.Errorf("%s: %+v", name, last)
+		}
+	}
+	for name, row := range map[string]string{
+		"another message": strings.Replace(rows[3], "Done.", "Done again.", 1), "other arguments": strings.Replace(strings.Replace(rows[1], `"a1"`, `"a3"`, 1), "ls", "pwd", 1),
+		"no uuid": `{"type":"user","message":{"role":"user","content":"add"}}`,
+	} {
+		got, d := mustRead(t, ClaudeCode, strings.Join(append(slices.Clone(rows), row), "\n"))
+		if len(got[0]) <= len(once[0]) || len(d.Skipped()) > 0 {
+			t.Errorf("%s: %d events, %+v", name, len(got[0]), d.Skipped())
+		}
 	}
 }
 

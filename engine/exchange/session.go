@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash"
+	"hash/maphash"
 	"strconv"
 	"strings"
 	"time"
@@ -39,6 +40,7 @@ type session struct {
 	steady   [4]string // members that the source repeats on every line
 
 	used  map[string]struct{} // ids of messages and calls
+	had   map[uint64]struct{} // what the source cannot mean twice, see repeats
 	n     int                 // number of ids that were made
 	lanes []*lane             // least recently written first
 }
@@ -46,7 +48,7 @@ type session struct {
 // newSession returns a session. It is created with its first event.
 func (d *Decoder) newSession() *session {
 	d.finish()
-	d.session = &session{d: d, digest: sha256.New(), used: map[string]struct{}{}}
+	d.session = &session{d: d, digest: sha256.New(), used: map[string]struct{}{}, had: map[uint64]struct{}{}}
 	return d.session
 }
 
@@ -211,6 +213,26 @@ func (s *session) unique(given, prefix string) string {
 		s.n++
 		id = given + "_" + strconv.Itoa(s.n)
 	}
+}
+
+// hadSeed makes it hard to write two lines that are taken for one.
+var hadSeed = maphash.MakeSeed()
+
+// repeats reports whether the session has had a part of the source with this id and
+// content. Parts without an id can be meant twice.
+func (s *session) repeats(id string, content ...[]byte) bool {
+	if id == "" {
+		return false
+	}
+	var h maphash.Hash
+	h.SetSeed(hadSeed)
+	for _, part := range append(content, []byte(id)) {
+		_, _ = h.Write(part) // it never fails
+		_ = h.WriteByte(0)   // it never fails
+	}
+	_, had := s.had[h.Sum64()]
+	s.had[h.Sum64()] = struct{}{}
+	return had
 }
 
 // usable reports whether an id of the source can be kept.
