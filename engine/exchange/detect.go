@@ -7,6 +7,30 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
+// settle determines the format from the first value, or compares it with the one that was
+// named. Another format is an error at once if the value is certainly its header, because the
+// named one may find something in what follows. Otherwise it is an error if nothing is found.
+func (d *Decoder) settle(rec record) (err error) {
+	if d.format == Auto {
+		d.format, err = d.detect(rec)
+		return err
+	}
+	if f := formatOf(rec.raw); f != d.format {
+		d.seems = f
+	}
+	if d.seems != "" && (d.seems == Asciicast || object(rec.raw)["tapedeck"] != nil) {
+		return d.otherFormat()
+	}
+	return nil
+}
+
+// otherFormat returns the error of an input that has another format than the one that was
+// named.
+func (d *Decoder) otherFormat() error {
+	return tapedeck.Errorf(tapedeck.Invalid, "the input is not in the format %s; it seems to be %s", d.format, d.seems).
+		WithHint("name the format %s, or auto", d.seems)
+}
+
 // detect returns the format of an input, from its first value.
 func (d *Decoder) detect(rec record) (string, error) {
 	if d.in.stream != nil {

@@ -62,6 +62,7 @@ type Decoder struct {
 	cast        *recording // the current session, if it is a recording
 	agui        *agui      // the current session, if it has AG-UI events
 	sessions    int        // how many sessions began
+	seems       string     // the format of the first value, if it is another one than format; "" for none
 	starts      bool       // the event that is being yielded begins a session
 	entry       tapedeck.Session
 	skipped     []api.LineError
@@ -124,16 +125,18 @@ func (d *Decoder) decode() error {
 	if d.format == Auto || d.format == AGUI {
 		d.in.lookForEvents()
 	}
-	for !d.stopped {
+	for first := true; !d.stopped; first = false {
 		rec, err := d.in.next()
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err == nil && d.format == Auto {
-			d.format, err = d.detect(rec)
+		if err == nil && first {
+			err = d.settle(rec)
 		}
 		if err == nil {
-			err = d.line(rec)
+			if err = d.line(rec); err != nil && first && d.seems != "" {
+				return d.otherFormat()
+			}
 		}
 		if err != nil {
 			return err
@@ -144,6 +147,9 @@ func (d *Decoder) decode() error {
 	}
 	d.finish()
 	if d.sessions == 0 && !d.stopped {
+		if d.seems != "" {
+			return d.otherFormat()
+		}
 		return tapedeck.Errorf(tapedeck.Invalid, "there is no conversation in the input").
 			WithHint("%s", d.hint())
 	}

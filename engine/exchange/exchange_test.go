@@ -446,6 +446,34 @@ func TestForReading(t *testing.T) {
 	}
 }
 
+// TestOtherFormat: an input in another format than the named one is refused with both. Files
+// that the named format can partly read are refused only if it finds nothing in them.
+func TestOtherFormat(t *testing.T) {
+	ours := `{"offset":0,"type":"session.created","data":{}}` + "\n" + `{"offset":1,"type":"RUN_STARTED","data":{"threadId":"main","runId":"r"}}`
+	inputs := map[string][]string{
+		NDJSON:         {`{"tapedeck":1,"session":{"id":"s","head":2}}` + "\n" + ours, `{"tapedeck":1,"session":{"id":"s","head":2},"events":[` + strings.ReplaceAll(ours, "\n", ",") + `]}`},
+		Asciicast:      {`{"version":2,"width":80,"height":24}` + "\n" + `[0.1,"o","hi"]`},
+		AGUI:           {`{"type":"RUN_STARTED","threadId":"t","runId":"r"}`},
+		OpenAIMessages: {`{"role":"user","content":"hi"}`, `[{"role":"user","content":"hi"}]`},
+		ClaudeCode:     {`{"type":"user","uuid":"u","timestamp":"2026-01-01T00:00:00Z","message":{"role":"user","content":"hi"}}`},
+	}
+	for is, files := range inputs {
+		for _, in := range files {
+			for _, named := range Formats() {
+				_, _, err := read(t, named, strings.NewReader(in), Options{})
+				if named == is {
+					continue // other tests read it
+				}
+				var e *tapedeck.Error
+				want := "the input is not in the format " + named + "; it seems to be " + is
+				if !errors.As(err, &e) || e.Kind != tapedeck.Invalid || e.Message != want || !strings.Contains(e.Hint, is) {
+					t.Errorf("%s as %s: %v", in, named, err)
+				}
+			}
+		}
+	}
+}
+
 // TestMessagesWithoutContent: a message that says nothing is left out, with its line and the
 // reason; what OpenAI's format allows is kept.
 func TestMessagesWithoutContent(t *testing.T) {
@@ -459,6 +487,14 @@ func TestMessagesWithoutContent(t *testing.T) {
 		`{"role":"bot","content":"x"}`:                                 `the message has the role "bot"; the roles are system, developer, user, assistant, tool and function`,
 		`{"messages":[{"role":"user"},{"role":"user","content":"x"}]}`: `message 1 has the role "user" and no content`,
 
+		`{"role":"user","content":5}`:                                              `the message has the role "user" and a content that is neither a text nor a list of parts`,
+		`{"role":"system","content":true}`:                                         `the message has the role "system" and a content that is neither a text nor a list of parts`,
+		`{"role":"assistant","content":{"a":1}}`:                                   `the message has the role "assistant" and a content that is neither a text nor a list of parts`,
+		`{"role":"user","content":["a",5]}`:                                        `the message has the role "user" and a content whose part 2 is neither a text nor an object`,
+		`{"messages":[{"role":"user","content":5},{"role":"user","content":"x"}]}`: `message 1 has the role "user" and a content that is neither a text nor a list of parts`,
+
+		`{"role":"user","content":["a"]}`:      "",
+		`{"role":"tool","content":5}`:          "",
 		`{"role":"user","content":""}`:         "",
 		`{"role":"assistant","content":null}`:  "",
 		`{"role":"assistant","refusal":"no"}`:  "",

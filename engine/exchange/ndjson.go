@@ -51,7 +51,7 @@ func (d *Decoder) ndjsonHeader(rec record, m tapedeck.Members) error {
 	}
 	if m["events"] != nil {
 		return tapedeck.Errorf(tapedeck.Invalid, "line %d of the input is an export as one JSON document", rec.line).
-			WithHint("export it as ndjson, which can be imported again")
+			WithHint("export the session as ndjson (tapedeck export --format ndjson), which can be imported again")
 	}
 	var s tapedeck.Session
 	if err := json.Unmarshal(m["session"], &s); err != nil {

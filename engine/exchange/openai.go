@@ -1,8 +1,10 @@
 package exchange
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
+	"strconv"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/payload"
@@ -124,11 +126,11 @@ func unusable(m tapedeck.Members) string {
 	}
 	switch role, ok := text(m["role"]); role {
 	case "system", "developer", "user":
-		return withoutContent(role, missing(m["content"]))
-	case "tool", "function": // null is an empty answer
+		return cmp.Or(withoutContent(role, missing(m["content"])), oddContent(role, m["content"]))
+	case "tool", "function": // null is an empty answer, and other JSON an answer of the tool
 		return withoutContent(role, m["content"] == nil)
 	case "assistant":
-		return withoutContent(role, m["content"] == nil && !saysMore(m))
+		return cmp.Or(withoutContent(role, m["content"] == nil && !saysMore(m)), oddContent(role, m["content"]))
 	default:
 		if !ok {
 			return "has no role"
@@ -142,6 +144,21 @@ func withoutContent(role string, is bool) string {
 		return ""
 	}
 	return "has the role " + string(quoted(role)) + " and no content"
+}
+
+// oddContent returns why a content is neither a text nor a list of parts, "" if it is one of
+// these, or missing.
+func oddContent(role string, raw json.RawMessage) string {
+	items, ok := list(raw)
+	if _, isText := text(raw); !isText && !ok && !missing(raw) {
+		return "has the role " + string(quoted(role)) + " and a content that is neither a text nor a list of parts"
+	}
+	for i, item := range items {
+		if _, isText := text(item); !isText && object(item) == nil {
+			return "has the role " + string(quoted(role)) + " and a content whose part " + strconv.Itoa(i+1) + " is neither a text nor an object"
+		}
+	}
+	return ""
 }
 
 // openaiAnswers are the members that an answer of the model can have instead of a content.
