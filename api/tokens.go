@@ -6,7 +6,7 @@ import "time"
 type NewToken struct {
 	Session    string     `json:"-"`
 	Role       string     `json:"role"`                 // reader, user, or agent
-	Expires    *time.Time `json:"expires,omitempty"`    // when it ends to be valid, at most a year from now; absent: in an hour
+	Expires    *time.Time `json:"expires,omitempty"`    // when it ends to be valid, at most 366 days from now; absent: in an hour
 	Subject    string     `json:"subject,omitempty"`    // who uses it, as an id; absent: who asks for it. Only an admin names another user; for an agent it is the name of the agent
 	Forks      bool       `json:"forks,omitempty"`      // it is good for the forks of the session by the same owner, too
 	Before     *int64     `json:"before,omitempty"`     // above 0: only the events before this offset can be read with it; for the role reader

@@ -38,9 +38,11 @@ const (
 	NamedFile   = "named.json"   // the tokens that have a name, without the tokens themselves
 	keySize     = sha256.Size    // bytes
 	maxLive     = 100_000        // tokens in use at once; a revocation ends the streams of these
-	maxLife     = 366 * 24 * time.Hour
-	maxNamed    = 1000 // tokens with a name of one session
+	maxNamed    = 1000           // tokens with a name of one session
 )
+
+// MaxLife is how long a token is valid at most: a year, also one with a leap day.
+const MaxLife = 366 * 24 * time.Hour
 
 // A Grant is the content of a token.
 type Grant struct {
@@ -144,16 +146,19 @@ func (i *Issuer) loadKey() error {
 	return nil
 }
 
+// Roles returns the roles that a token of a session can have.
+func Roles() []access.Role { return []access.Role{access.Reader, access.User, access.Agent} }
+
 // Sign sets ID and Issued of a grant and returns its token.
 func (i *Issuer) Sign(g *Grant) (string, error) {
 	now := time.Now()
 	switch life := time.Unix(g.Expires, 0).Sub(now); {
 	case life <= 0:
 		return "", tapedeck.Errorf(tapedeck.Invalid, "the token would have expired already")
-	case life > maxLife:
-		return "", tapedeck.Errorf(tapedeck.Invalid, "a token of a session is valid for a year at most")
+	case life > MaxLife:
+		return "", tapedeck.Errorf(tapedeck.Invalid, "a token of a session is valid for %d days at most", MaxLife/(24*time.Hour))
 	}
-	if err := cmp.Or(g.Role.Check("a token of a session", access.Reader, access.User, access.Agent), g.identity().Check()); err != nil {
+	if err := cmp.Or(g.Role.Check("a token of a session", Roles()...), g.identity().Check()); err != nil {
 		return "", err
 	}
 	g.Issued = now.UnixMilli()

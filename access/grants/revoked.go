@@ -42,7 +42,7 @@ const (
 func (i *Issuer) Revoke(gen int64, id string) error {
 	expires, ok := i.expiryOf(gen, id)
 	if !ok {
-		return tapedeck.Errorf(tapedeck.NotFound, "the session has no token with the id %.128q", id).WithHint("the answer that made the token has its id, and GET …/tokens lists those with a name")
+		return tapedeck.Errorf(tapedeck.NotFound, "the session has no token with the id %.128q", id).WithHint("the answer that made the token has its id; tapedeck token issued --session, or GET …/tokens, lists those with a name")
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -114,7 +114,7 @@ func (i *Issuer) RevokeBy(subject string) error {
 func (i *Issuer) store() error {
 	now := time.Now()
 	maps.DeleteFunc(i.revoked.Tokens, func(_ string, expires int64) bool { return now.Unix() > expires })
-	isOver := func(until int64) bool { return now.Sub(time.UnixMilli(until)) > maxLife }
+	isOver := func(until int64) bool { return now.Sub(time.UnixMilli(until)) > MaxLife }
 	maps.DeleteFunc(i.revoked.Sessions, func(_, until int64) bool { return isOver(until) })
 	maps.DeleteFunc(i.revoked.By, func(_ string, until int64) bool { return isOver(until) })
 	if i.dir == "" {

@@ -36,7 +36,8 @@ func (v *Issued) Issue(ctx context.Context, n api.NewToken) (api.IssuedToken, er
 	case n.Before != nil && *n.Before < 1:
 		return api.IssuedToken{}, tapedeck.Errorf(tapedeck.Invalid, "before must be above 0").WithHint("leave it out for a token of the whole session")
 	case n.Before != nil && *n.Before > s.Head:
-		return api.IssuedToken{}, beyond(n.Session, s.Head)
+		return api.IssuedToken{}, tapedeck.Errorf(tapedeck.Invalid, "before is %d, and session %s has %d events", *n.Before, n.Session, s.Head).
+			WithHint("give an offset up to that, or leave it out for a token of the whole session")
 	case access.Role(n.Role) == access.Agent && n.Invocation == "":
 		return api.IssuedToken{}, tapedeck.Errorf(tapedeck.Invalid, "a token of the role agent needs the invocation of an open run, which it writes").
 			WithHint("give it, on the command line with --role agent --run; %s", openRuns(&s))

@@ -121,13 +121,16 @@ func load(path string) (b []byte, found bool, err error) {
 		return nil, false, unreadable(path, err)
 	}
 	if _, err := Parse(b); err != nil {
-		return nil, true, tapedeck.Errorf(tapedeck.Invalid, "%s: %w", path, err)
+		return nil, true, malformed(path, err)
 	}
 	return b, true, nil
 }
 
 // store replaces a file at once, so that a server never reads half of it.
 func store(path string, b []byte) error {
+	if err := inFolder(path); err != nil {
+		return err
+	}
 	f, err := os.CreateTemp(filepath.Dir(path), ".tokens-*") // only its owner can read it
 	if err != nil {
 		return tapedeck.Errorf(tapedeck.Unavailable, "%s cannot be written: %w", path, err)

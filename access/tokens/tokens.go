@@ -14,6 +14,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -142,6 +143,9 @@ func Parse(b []byte) (File, error) {
 	ids, hashes := map[string]bool{}, map[string]bool{}
 	for n := range f.Tokens {
 		t := &f.Tokens[n]
+		if t.ID == "" {
+			return f, tapedeck.Errorf(tapedeck.Invalid, "token %d of the file has no id", n+1)
+		}
 		if err := t.Check(); err != nil {
 			return f, err
 		}
@@ -247,18 +251,44 @@ func (s *Set) read() (File, stamp, error) {
 	}
 	f, err := Parse(b)
 	if err != nil {
-		err = tapedeck.Errorf(tapedeck.Invalid, "%s: %w", s.options.Path, err)
+		err = malformed(s.options.Path, err)
 	} else if isBlank(b) && len(s.byHash) > 0 {
 		err = tapedeck.Errorf(tapedeck.Invalid, "%s is empty", s.options.Path).WithHint("to revoke all tokens, leave a comment in it, as tapedeck token revoke does")
 	}
 	return f, stamp{info.Size(), info.ModTime()}, err
 }
 
+// unreadable returns the error of a file that cannot be read.
 func unreadable(path string, err error) error {
+	if err := inFolder(path); err != nil {
+		return err
+	}
+	if info, statErr := os.Stat(path); statErr == nil && info.IsDir() {
+		return tapedeck.Errorf(tapedeck.Invalid, "%s is a folder", path).WithHint("name a file in it, such as %s", filepath.Join(path, "auth.toml"))
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return tapedeck.Errorf(tapedeck.NotFound, "there is no file %s", path).WithHint("make the first token with: tapedeck token create --auth %s --subject admin --role admin", path)
 	}
-	return tapedeck.Errorf(tapedeck.Invalid, "%s cannot be read: %w", path, err)
+	return tapedeck.Errorf(tapedeck.Invalid, "%s cannot be read: %w", path, err).WithHint("the user of this program needs the right to read it")
+}
+
+// inFolder returns an error if the folder of a file does not exist.
+func inFolder(path string) error {
+	dir := filepath.Dir(path)
+	if info, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
+		return tapedeck.Errorf(tapedeck.NotFound, "there is no folder %s for the file %s", dir, filepath.Base(path)).
+			WithHint("make the folder, or name a file in another one")
+	}
+	return nil
+}
+
+// malformed returns the error of a file that has something else than tokens. err says what.
+func malformed(path string, err error) error {
+	hint := "it is TOML, as tapedeck token create writes it; docs/security.md has all settings"
+	if e := (*tapedeck.Error)(nil); errors.As(err, &e) && e.Hint != "" {
+		hint = e.Hint
+	}
+	return tapedeck.Errorf(tapedeck.Invalid, "%s is no file of tokens: %w", path, err).WithHint("%s", hint)
 }
 
 // isBlank reports whether a file has nothing at all, not even a comment. Then it is more

@@ -21,7 +21,7 @@ docs/agents/README.md.`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			e.reads = true
-			return e.with(c.Context(), func(conn *connection) error { return e.agents(c.Context(), conn) })
+			return e.withoutTrace(c.Context(), func(conn *connection) error { return e.agents(c.Context(), conn) })
 		},
 	}
 	c.AddCommand(newAgentsTest(e))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -209,6 +210,12 @@ func listen(addr string) (net.Listener, error) {
 		e := tapedeck.Errorf(tapedeck.Unavailable, "cannot listen on %s: %w", addr, err)
 		if errors.Is(err, syscall.EADDRINUSE) {
 			return nil, e.WithHint("another program uses the port; choose one with --listen 127.0.0.1:PORT")
+		}
+		if errors.Is(err, syscall.EADDRNOTAVAIL) {
+			return nil, e.WithHint("this machine does not have the address; one that it has is --listen %s", defaultListen)
+		}
+		if errors.Is(err, fs.ErrPermission) {
+			return nil, e.WithHint("this user may not use the port; ports from 1024 on are free for all, such as --listen %s", defaultListen)
 		}
 		return nil, e
 	}

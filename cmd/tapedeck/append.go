@@ -40,7 +40,11 @@ listed in docs/events.md.`,
 			} else if c.Flags().Changed("epoch") || c.Flags().Changed("seq") {
 				return usageError("--epoch and --seq need --producer")
 			}
-			return e.with(c.Context(), func(conn *connection) error {
+			with := e.withExisting
+			if create {
+				with = e.with
+			}
+			return with(c.Context(), func(conn *connection) error {
 				if create {
 					if err := createOnce(c, conn, args[0], title); err != nil {
 						return err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -34,6 +35,11 @@ func noArgs(c *cobra.Command, args []string) error {
 		return usageError("%s takes no argument %q; see: %s --help", c.CommandPath(), args[0], c.CommandPath())
 	}
 	return nil
+}
+
+// both checks arguments with two functions.
+func both(first, second cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error { return cmp.Or(first(c, args), second(c, args)) }
 }
 
 // onlyCommands refuses an argument of a command that has others below it, and names the one

@@ -68,11 +68,11 @@ func (m *moment) Set(s string) error {
 			return nil
 		}
 	}
-	var ago lifetime
+	ago := lifetime{most: maxDays}
 	if ago.Set(s) != nil {
 		return errors.New("it is written as 2026-01-05, 2026-01-05T12:34:56Z, 12h or 7d")
 	}
-	m.Time = time.Now().Add(-time.Duration(ago))
+	m.Time = time.Now().Add(-ago.Duration)
 	return nil
 }
 
@@ -222,11 +222,11 @@ func localActor() string {
 }
 
 // recordToken records a change of a file of tokens in the audit log of the data folder. The
-// file may be that of a server elsewhere; then there is no folder, and its server records
-// what it finds.
+// file may be that of a server elsewhere; then the folder has no data, and nothing is created
+// in it: that server records what it finds.
 func (e *env) recordToken(action, id, reason string) error {
-	if _, err := os.Stat(e.folder()); err != nil {
-		e.notice("there is no data folder at %s, so its audit log does not have this change; name the folder of the server with --data", terminal.Clean(e.folder()))
+	if !hasData(e.folder()) {
+		e.notice("there are no sessions in %s, so no audit log has this change; name the folder of the server with --data", terminal.Clean(e.folder()))
 		return nil
 	}
 	log := audit.Open(e.folder(), audit.Options{})

@@ -43,7 +43,7 @@ type backupFlags struct {
 }
 
 func newBackup(e *env) *cobra.Command {
-	var f backupFlags
+	f := backupFlags{keep: lifetime{most: maxDays}}
 	c := &cobra.Command{
 		Use:   "backup DEST",
 		Short: "Back up the data folder while a server uses it",
@@ -81,7 +81,7 @@ search index, which a server creates again, and the folders of agents.`,
 	}
 	c.Flags().BoolVar(&f.verify, "verify", false, "make no backup, but read all of DEST and compare it with its checksums and those of the events")
 	c.Flags().BoolVar(&f.prune, "prune", false, "remove earlier moments from DEST, and what was erased or deleted since")
-	c.Flags().Var(&f.keep, "keep", "with --prune: keep the moments of this time, such as 12h or 30d")
+	c.Flags().Var(&f.keep, "keep", "with --prune: keep the moments of this time, "+f.keep.forms())
 	c.Flags().BoolVar(&f.withoutKeys, "without-keys", false, "leave out the keys of the server: "+strings.Join(keyFiles, ", "))
 	c.Flags().StringVar(&f.postgres, "postgres", "", "not possible: PostgreSQL has backups of its own, see docs/postgres.md")
 	_ = c.Flags().MarkHidden("postgres")
@@ -120,7 +120,7 @@ func (e *env) backup(ctx context.Context, dest string, f *backupFlags) error {
 	if err := apart(e.folder(), dest); err != nil {
 		return err
 	}
-	o := sqlite.BackupOptions{Files: settingFiles, Prune: f.prune, Keep: time.Duration(f.keep)}
+	o := sqlite.BackupOptions{Files: settingFiles, Prune: f.prune, Keep: f.keep.Duration}
 	if !f.withoutKeys {
 		o.Files = append(o.Files[:len(o.Files):len(o.Files)], keyFiles...)
 	}

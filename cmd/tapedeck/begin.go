@@ -90,6 +90,11 @@ func (f *runFlags) checkSessions() error {
 	return nil
 }
 
+// isNew reports whether the task begins a session.
+func (f *runFlags) isNew() bool {
+	return f.task.Session == "" && f.resume == "" && f.copy == "" && f.overwrite == ""
+}
+
 // begin copies or overwrites first, if the flags say so, and starts the task.
 func (e *env) begin(ctx context.Context, c *connection, f *runFlags) (api.Started, error) {
 	t := f.task

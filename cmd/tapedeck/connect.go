@@ -277,12 +277,17 @@ func (e *env) exists() error {
 		return tapedeck.Errorf(tapedeck.NotFound, "there are no sessions: nothing is kept").
 			WithHint("unset %s to use the sessions in %s", persistenceVariable, e.folder())
 	}
-	dir := e.folder()
-	if _, err := os.Stat(filepath.Join(dir, "tapedeck.db")); errors.Is(err, fs.ErrNotExist) && databaseOf(dir) == "" {
+	if dir := e.folder(); !hasData(dir) {
 		return tapedeck.Errorf(tapedeck.NotFound, "there are no sessions in %s", dir).
 			WithHint("start a server with: tapedeck serve --demo")
 	}
 	return nil
+}
+
+// hasData reports whether a folder has a database, or names the one that has its sessions.
+func hasData(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, "tapedeck.db"))
+	return !errors.Is(err, fs.ErrNotExist) || databaseOf(dir) != ""
 }
 
 // with connects, calls f and closes the connection.
@@ -306,6 +311,22 @@ func (e *env) withExisting(ctx context.Context, f func(*connection) error) error
 		return err
 	}
 	return e.with(ctx, f)
+}
+
+// withoutTrace is like with, for commands that work also without sessions. If the folder has
+// none, it uses a store in memory, so that it creates nothing.
+func (e *env) withoutTrace(ctx context.Context, f func(*connection) error) (err error) {
+	if ephemeral, err := e.inMemory(); err != nil {
+		return err
+	} else if ephemeral || e.serverURL() != "" || hasData(e.folder()) {
+		return e.with(ctx, f)
+	}
+	c, err := e.serveHere(ctx, appOptions{ephemeral: true})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.close()) }()
+	return f(c)
 }
 
 // reading is like withExisting, for commands that only read and end at once.

@@ -71,6 +71,11 @@ func (e *env) printError(err error) {
 		here.Hint = "set " + tokenVariable + " to a valid token; see: tapedeck token --help"
 		known = &here
 	}
+	if known != nil && known.Kind == tapedeck.NotFound && known.Hint == "" && strings.HasPrefix(known.Message, "there is no session ") {
+		here := *known
+		here.Hint = "list sessions with: tapedeck ls"
+		known = &here
+	}
 	if e.json {
 		fmt.Fprintf(e.stderr, "%s\n", terminal.EscapeHidden(errorBody(err, known)))
 		return

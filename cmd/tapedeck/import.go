@@ -49,12 +49,17 @@ Formats:
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			return e.with(c.Context(), func(conn *connection) error {
+			for _, name := range args { // before anything is imported, or created
+				if err := checkFile(name); err != nil {
+					return err
+				}
+			}
+			act, with := e.importFile, e.with
+			if preview {
+				act, with = e.previewImport, e.withoutTrace
+			}
+			return with(c.Context(), func(conn *connection) error {
 				for i, name := range args {
-					act := e.importFile
-					if preview {
-						act = e.previewImport
-					}
 					if err := act(c.Context(), conn, in, name); err != nil {
 						if len(args) > 1 && !preview {
 							e.notice("%s was not imported; %d before it were imported, %d after it were not read", name, i, len(args)-i-1)
@@ -143,14 +148,30 @@ func (e *env) open(name string) (io.ReadCloser, error) {
 	if name == "-" {
 		return io.NopCloser(e.stdin), nil
 	}
+	if err := checkFile(name); err != nil {
+		return nil, err
+	}
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, tapedeck.Errorf(tapedeck.NotFound, "cannot read the file: %w", err)
-	}
-	if info, err := f.Stat(); err == nil && info.IsDir() {
-		return nil, errors.Join(tapedeck.Errorf(tapedeck.Invalid, "%s is a folder; name a file in it", name), f.Close())
+		return nil, fileError(name, err)
 	}
 	return f, nil
+}
+
+// checkFile returns an error if there is no file with the name, or a folder. It does not open
+// the file, which may be a pipe.
+func checkFile(name string) error {
+	if name == "-" {
+		return nil
+	}
+	info, err := os.Stat(name)
+	switch {
+	case err != nil:
+		return fileError(name, err)
+	case info.IsDir():
+		return tapedeck.Errorf(tapedeck.Invalid, "%s is a folder", name).WithHint("name a file in it")
+	}
+	return nil
 }
 
 func (e *env) printImported(m api.Imported) error {

@@ -53,6 +53,7 @@ func flagError(err error) string {
 }
 
 func newRoot(e *env) *cobra.Command {
+	var asked bool // for the version
 	root := &cobra.Command{
 		Use:   "tapedeck",
 		Short: "A self-hosted, durable session log for AI agents",
@@ -68,12 +69,18 @@ whichever folder it uses.`,
   tapedeck ls                           list sessions
   tapedeck tail SESSION                 follow the events of a session
   tapedeck replay SESSION               play a session at its original speed`,
-		SilenceErrors:     true,
-		SilenceUsage:      true,
-		Args:              onlyCommands,
-		RunE:              func(c *cobra.Command, _ []string) error { return c.Help() },
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          onlyCommands,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if asked {
+				return e.printVersion()
+			}
+			return c.Help()
+		},
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error { return cmp.Or(noEmptyFlag(c), requiredFlags(c)) },
 	}
+	root.Flags().BoolVar(&asked, "version", false, "print the version")
 	f := root.PersistentFlags()
 	f.StringVar(&e.data, "data", "", "data folder (default $TAPEDECK_DATA, otherwise "+defaultData()+")")
 	f.StringVar(&e.url, "url", "", "URL of a server to use instead of the data folder (default $TAPEDECK_URL)")
@@ -82,7 +89,7 @@ whichever folder it uses.`,
 	f.BoolVar(&e.json, "json", false, "print JSON, one value per line")
 	f.BoolVar(&e.noColor, "no-color", false, "print without colour (also: set $NO_COLOR)")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return usageError("%s; see: %s --help", flagError(err), c.CommandPath())
+		return usageError("%s%s; see: %s --help", flagError(err), meantFlag(c, err), c.CommandPath())
 	})
 	root.CompletionOptions.HiddenDefaultCmd = true
 	addCommands(e, root)

@@ -59,7 +59,11 @@ Exit codes: 0 done, 1 failed, 2 bad usage, 130 cancelled, 129 ended by SIGHUP,
 				return err
 			}
 			e.startsAgents = true
-			return e.with(context.WithoutCancel(c.Context()), func(conn *connection) error {
+			with := e.withExisting
+			if f.isNew() {
+				with = e.with
+			}
+			return with(context.WithoutCancel(c.Context()), func(conn *connection) error {
 				return e.run(c.Context(), conn, func(ctx context.Context) (api.Started, error) { return e.begin(ctx, conn, &f) })
 			})
 		},

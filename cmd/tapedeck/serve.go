@@ -181,7 +181,7 @@ func (f *serveFlags) appOptions(ctx context.Context, e *env) (appOptions, error)
 	if err := f.check(); err != nil {
 		return appOptions{}, err
 	}
-	loopback, err := f.checkListen()
+	loopback, err := f.checkListen(ctx)
 	if err != nil {
 		return appOptions{}, err
 	}

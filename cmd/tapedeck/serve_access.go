@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -21,19 +23,49 @@ import (
 // hostOf returns the host of an address to listen on, which a flag has.
 func hostOf(flag, address, example string) (string, error) {
 	host, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return "", usageError("%s takes an address such as %s, not %q", flag, example, address)
+	if err != nil || port == "" || strings.Contains(port, "/") {
+		return "", usageError("%s takes a host and a port, such as %s, not %q", flag, nearAddress(address, example), address)
 	}
 	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
-		return "", usageError("%s has the port %q; a port is a number from 0 to 65535", flag, port)
+		return "", usageError("%s has the port %q; a port is a number from 0 to 65535, such as in %s", flag, port, example)
 	}
 	return host, nil
 }
 
+// nearAddress returns an address that is like one that is written wrongly: a port, a host, or
+// the URL of a server. Otherwise it returns the example.
+func nearAddress(wrong, example string) string {
+	host, port, _ := net.SplitHostPort(example) // it is right
+	if _, err := strconv.ParseUint(wrong, 10, 16); err == nil {
+		return net.JoinHostPort(host, wrong)
+	}
+	if u, err := url.Parse(wrong); err == nil && strings.HasPrefix(u.Scheme, "http") && u.Hostname() != "" {
+		return net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), port))
+	}
+	if net.ParseIP(wrong) != nil || wrong == "localhost" {
+		return net.JoinHostPort(wrong, port)
+	}
+	return example
+}
+
+// knownHost refuses a host that has no address, before anything else is said about it.
+func knownHost(ctx context.Context, flag, host, example string) error {
+	if host == "" || net.ParseIP(host) != nil || strings.Contains(host, "%") {
+		return nil
+	}
+	if _, err := net.DefaultResolver.LookupHost(ctx, host); err != nil && ctx.Err() == nil {
+		return usageError("%s names the host %s, which has no address here; write an address of this machine, such as %s", flag, host, example)
+	}
+	return ctx.Err()
+}
+
 // checkListen refuses an address that other machines can reach, unless requests need a
 // token or the user insists. It reports whether only this machine can reach it.
-func (f *serveFlags) checkListen() (loopback bool, err error) {
+func (f *serveFlags) checkListen(ctx context.Context) (loopback bool, err error) {
 	host, err := hostOf("--listen", f.listen, defaultListen)
+	if err == nil {
+		err = knownHost(ctx, "--listen", host, defaultListen)
+	}
 	if err != nil {
 		return false, err
 	}

@@ -17,6 +17,9 @@ import (
 	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
 )
 
+// fileTokenPrefix begins the id of a token of the file.
+const fileTokenPrefix = "tok_"
+
 // tokenVariable is the environment variable that has the token of this command line.
 const tokenVariable = "TAPEDECK_TOKEN"
 
@@ -48,21 +51,37 @@ Commands send the token in $` + tokenVariable + ` to a server.`,
 	return c
 }
 
+// noFile refuses --auth for a command that asks the server, which knows its own file.
+func noFile(c *cobra.Command, _ []string) error {
+	if c.Flags().Changed("auth") {
+		return usageError("%s asks the server, so --auth has no effect here; name the server with --url, or its data folder with --data", c.CommandPath())
+	}
+	return nil
+}
+
+// noServer refuses --url for a command that works on the file of tokens.
+func noServer(c *cobra.Command, _ []string) error {
+	if c.Flags().Changed("url") {
+		return usageError("%s works on a file of tokens, so --url has no effect here; name the file with --auth, on the machine of the server", c.CommandPath())
+	}
+	return nil
+}
+
 func newTokenCreate(e *env, file *string) *cobra.Command {
 	var t tokens.Token
 	var role string
-	var expires lifetime
+	expires := lifetime{most: maxDays}
 	c := &cobra.Command{
 		Use:   "create",
 		Short: "Make a token and print it, this once",
 		Example: `  tapedeck token create --subject admin --role admin
   tapedeck token create --subject ada --role user --expires 30d
   tapedeck token create --subject dashboard --role reader --label team=blue`,
-		Args: noArgs,
+		Args: both(noServer, noArgs),
 		RunE: func(*cobra.Command, []string) error {
 			t.Role = access.Role(role)
-			if expires > 0 {
-				t.Expires = time.Now().Add(time.Duration(expires)).UTC().Truncate(time.Second)
+			if expires.Duration > 0 {
+				t.Expires = time.Now().Add(expires.Duration).UTC().Truncate(time.Second)
 			}
 			made, secret, err := tokens.Create(*file, t)
 			if err != nil {
@@ -87,44 +106,51 @@ func newTokenCreate(e *env, file *string) *cobra.Command {
 	f.StringVar(&role, "role", string(access.User), "admin, user or reader")
 	f.StringVar(&t.Prefix, "prefix", "", "only sessions whose id begins with this")
 	f.StringToStringVar(&t.Labels, "label", nil, "only sessions with these labels, such as team=blue")
-	f.Var(&expires, "expires", "how long it is valid, such as 12h or 30d (default: for ever)")
+	f.Var(&expires, "expires", "how long it is valid, "+expires.forms()+" (default: for ever)")
 	_ = c.MarkFlagRequired("subject") // the flag exists
 	return c
 }
 
 // A lifetime is a duration on the command line that may be in days.
-type lifetime time.Duration
+type lifetime struct {
+	time.Duration
+	most int // days that it has at most
+}
+
+// forms says how a lifetime is written, for the help and the error of its flag.
+func (l *lifetime) forms() string {
+	return fmt.Sprintf("such as 90m, 12h or 30d, at most %dd", l.most)
+}
 
 // Set implements [pflag.Value].
 //
 // [pflag.Value]: https://pkg.go.dev/github.com/spf13/pflag#Value
 func (l *lifetime) Set(s string) error {
+	const day = 24 * time.Hour
 	d, err := time.ParseDuration(s)
 	if days, ok := strings.CutSuffix(s, "d"); ok {
 		var n int
 		n, err = strconv.Atoi(days)
-		if d = time.Duration(n) * 24 * time.Hour; n > maxDays {
-			err = strconv.ErrRange
-		}
+		d = time.Duration(min(n, l.most+1)) * day
 	}
-	if err != nil || d < 0 {
-		return fmt.Errorf("it is written as 90m, 12h or 30d, and is at most %dd", maxDays)
+	if err != nil || d < 0 || d > time.Duration(l.most)*day {
+		return fmt.Errorf("it is a time %s", l.forms())
 	}
-	*l = lifetime(d)
+	l.Duration = d
 	return nil
 }
 
-// maxDays is the longest time in days: a hundred years.
+// maxDays is the longest time in days if nothing else limits it: a hundred years.
 const maxDays = 36500
 
 func (l *lifetime) Type() string { return "duration" }
 
 // String returns "" for the default: the help of each flag says what that means.
 func (l *lifetime) String() string {
-	if *l == 0 {
+	if l.Duration == 0 {
 		return ""
 	}
-	return time.Duration(*l).String()
+	return l.Duration.String()
 }
 
 func newTokenList(e *env, file *string) *cobra.Command {
@@ -132,7 +158,7 @@ func newTokenList(e *env, file *string) *cobra.Command {
 		Use:     "ls",
 		Aliases: []string{"list"},
 		Short:   "List the tokens",
-		Args:    noArgs,
+		Args:    both(noServer, noArgs),
 		RunE: func(*cobra.Command, []string) error {
 			list, err := tokens.List(*file)
 			if err != nil {
@@ -188,11 +214,21 @@ links, is no longer valid either.
 
 With --session it revokes a token of that session, or without an id all of them. With
 --issued-by it revokes all tokens of sessions that a user issued, also those that no list
-shows. For both it asks the server.`,
+shows. For both it asks the server; they cannot be used together.`,
 		Example: `  tapedeck token revoke tok_…
   tapedeck token revoke --session ses_… grant_…
   tapedeck token revoke --issued-by ada`,
-		Args: func(_ *cobra.Command, args []string) error {
+		Args: func(c *cobra.Command, args []string) error {
+			if by != "" && session != "" {
+				return usageError("--session and --issued-by cannot be used together: one revokes the tokens of a session, the other those that a user issued")
+			}
+			if by != "" || session != "" {
+				if err := noFile(c, args); err != nil {
+					return err
+				}
+			} else if err := noServer(c, args); err != nil {
+				return err
+			}
 			if fine := len(args) == 1 && strings.TrimSpace(args[0]) != "" && by == "" || len(args) == 0 && (by == "") != (session == ""); !fine {
 				return usageError("tapedeck token revoke takes the id of a token, see tapedeck token ls; or --session, or --issued-by")
 			}
@@ -204,6 +240,8 @@ shows. For both it asks the server.`,
 				return tapedeck.Errorf(tapedeck.Invalid, "this is a token and not the id of one").WithHint("tapedeck token ls and tapedeck token issued show the ids")
 			}
 			switch {
+			case session != "" && strings.HasPrefix(id, fileTokenPrefix):
+				return usageError("%s is a token of the file; revoke it with: tapedeck token revoke %s", terminal.Clean(id), terminal.Clean(id))
 			case by != "":
 				return e.revokeIssued(c.Context(), by)
 			case session != "":

@@ -11,13 +11,14 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/access"
+	"github.com/tapedeck/tapedeck/access/grants"
 	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
 )
 
 func newTokenIssue(e *env) *cobra.Command {
 	var n api.NewToken
-	var expires lifetime
+	expires := lifetime{most: int(grants.MaxLife / (24 * time.Hour))}
 	var before int64
 	c := &cobra.Command{
 		Use:   "issue SESSION",
@@ -29,17 +30,22 @@ lists it.`,
 		Example: `  tapedeck token issue ses_… --name "for the team" --expires 30d
   tapedeck token issue ses_… --before 40
   tapedeck token issue ses_… --role agent --run inv_… --subject coder`,
-		Args: oneSession,
+		Args: both(noFile, oneSession),
 		RunE: func(c *cobra.Command, args []string) error {
 			n.Session = args[0]
-			if c.Flags().Changed("expires") && expires == 0 {
-				return usageError("a token of a session is not valid for ever: --expires takes a time such as 12h or 30d, at most 365d")
+			if c.Flags().Changed("expires") && expires.Duration == 0 {
+				return usageError("a token of a session is not valid for ever: --expires takes a time %s", expires.forms())
 			}
-			if expires > 0 {
-				n.Expires = new(time.Now().Add(time.Duration(expires)).UTC())
+			if expires.Duration > 0 {
+				n.Expires = new(time.Now().Add(expires.Duration).UTC())
 			}
 			if c.Flags().Changed("before") {
-				n.Before = &before
+				if n.Before = &before; before < 1 {
+					return usageError("--before takes an offset from 1; leave it out for a token of the whole session")
+				}
+			}
+			if err := access.Role(n.Role).Check("a token of a session", grants.Roles()...); err != nil {
+				return &exitError{exitUsage, fmt.Errorf("--role: %w", err)}
 			}
 			return e.withTokens(c.Context(), func(conn *connection) error { return e.issueToken(c.Context(), conn, n) })
 		},
@@ -51,7 +57,7 @@ lists it.`,
 	f.StringVar(&n.Invocation, "run", "", "the open run that an agent writes")
 	f.Int64Var(&before, "before", 0, "only the events before this offset; for a reader")
 	f.BoolVar(&n.Forks, "forks", false, "also the forks of the session by the same owner")
-	f.Var(&expires, "expires", "how long it is valid, such as 12h or 30d, at most 365d (default: 1h)")
+	f.Var(&expires, "expires", "how long it is valid, "+expires.forms()+" (default: 1h)")
 	return c
 }
 
@@ -89,7 +95,7 @@ With --session it lists those of one session that have a name, for its owner.`,
 		Example: `  tapedeck token issued
   tapedeck token issued --by ada --json
   tapedeck token issued --session ses_…`,
-		Args: noArgs,
+		Args: both(noFile, noArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if by != "" && session != "" {
 				return usageError("--by and --session cannot be used together")
@@ -148,6 +154,9 @@ func (e *env) revokeIssued(ctx context.Context, by string) error {
 			return err
 		}
 		n := strconv.Itoa(len(listed.Tokens))
+		if n == "0" {
+			return e.printDone(map[string]string{"issued_by": by, "listed": n}, "0 tokens of sessions that %s issued were listed: nothing was revoked, unless there was one without a name that nobody has used", terminal.Clean(by))
+		}
 		if listed.More {
 			n = "more than " + n
 		}

@@ -178,9 +178,13 @@ func (e *env) readDiagram(file string) (string, error) {
 
 func fileError(file string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		return tapedeck.Errorf(tapedeck.NotFound, "there is no file %s", file)
+		return tapedeck.Errorf(tapedeck.NotFound, "there is no file %s", file).WithHint("name a file that exists, or - for standard input")
 	}
-	return tapedeck.Errorf(tapedeck.Invalid, "%s cannot be read", file).Because(err)
+	failed := tapedeck.Errorf(tapedeck.Invalid, "%s cannot be read", file).Because(err)
+	if errors.Is(err, fs.ErrPermission) {
+		return failed.WithHint("this user has no right to read it")
+	}
+	return failed
 }
 
 func newWorkflowGet(e *env) *cobra.Command {

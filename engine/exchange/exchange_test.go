@@ -430,6 +430,7 @@ func TestForReading(t *testing.T) {
 		"html of others":   {"\n<HTML lang=en>", "the input is an HTML page, which is for reading", "export the session as ndjson"},
 		"csv":              {strings.Join(csvColumns, ",") + "\n0,1,2\n", "the input is an export of the format csv, which is for reading", "export the session as ndjson"},
 		"markdown":         {"# A title\n\n`ses_1` · today\n", "the input is Markdown, which is for reading", "export the session as ndjson"},
+		"one document":     {`{"tapedeck":1,"session":{"id":"s","head":1},"events":[` + "\n" + `{"offset":0,"type":"session.created","data":{}}` + "\n]}\n", "line 1 of the input is an export as one JSON document", "export the session as ndjson"},
 		"something else":   {"hello", "line 1 of the input is not JSON", "the formats are: agui, asciicast, claude-code, ndjson, openai-messages"},
 		"a table":          {"role,content\nuser,hi\n", "line 1 of the input is not JSON", "the formats are: agui, asciicast, claude-code, ndjson, openai-messages"},
 		"a broken line":    {`{"role":"user","content":"hi"}` + "\n# why\n" + `{"role":"us`, "line 3 of the input is not JSON", "leave it out"},

@@ -169,6 +169,10 @@ func (in *input) tooLong(start int) error {
 	return tapedeck.Errorf(tapedeck.TooLarge, "line %d has more than %d MiB", in.lines+1, in.limit>>20)
 }
 
+// goesOn reports whether a value follows in the next line, such as the only event of an export
+// as one JSON document.
+func goesOn(line []byte) bool { return bytes.ContainsRune([]byte("[{,:"), rune(line[len(line)-1])) }
+
 // document reads a document whose first line is not a value by itself, up to the
 // end of the input.
 func (in *input) document(first []byte) (record, error) {
@@ -183,7 +187,7 @@ func (in *input) document(first []byte) (record, error) {
 		if err != nil {
 			return record{}, err
 		}
-		if whole = next; in.lines == line+1 && len(first) > 1 && json.Valid(whole[start:]) {
+		if whole = next; in.lines == line+1 && !goesOn(first) && json.Valid(whole[start:]) {
 			return record{}, notJSON(line) // one value per line after all, and the first is broken
 		}
 	}
