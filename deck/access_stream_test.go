@@ -82,15 +82,28 @@ func (b revoking) Read(p []byte) (int, error) {
 func TestTokenEndsDuringABody(t *testing.T) {
 	const call = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"append_message","arguments":{"session":"$S","text":"late"}` +
 		`,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"x","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`
+	const message = `{"messageId":"m","contextId":"$S","role":"ROLE_USER","parts":[{"text":"late"}]}`
+	send := func(method string) string {
+		m := message
+		if strings.Contains(method, "/") {
+			m = strings.NewReplacer("ROLE_USER", "user", `{"text"`, `{"kind":"text","text"`).Replace(m)
+		}
+		return `{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":{"message":` + m + `}}`
+	}
 	for name, c := range map[string]struct {
 		path, body string
 		headers    []string
 	}{
-		"mcp":            {"/mcp", call, []string{"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "append_message"}},
-		"mcp initialize": {"/mcp", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`, nil},
-		"events":         {"/api/v1/sessions/$S/events", event, nil},
-		"task":           {"/api/v1/sessions/$S/task", `{"task":"go"}`, nil},
-		"preview":        {"/api/v1/import?format=openai-messages&preview=1", `{"messages":[{"role":"user","content":"go"}]}`, nil},
+		"mcp":              {"/mcp", call, []string{"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "append_message"}},
+		"mcp initialize":   {"/mcp", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`, nil},
+		"a2a":              {"/a2a/bot", send("SendMessage"), []string{"A2A-Version", "1.0"}},
+		"a2a stream":       {"/a2a/bot", send("SendStreamingMessage"), []string{"A2A-Version", "1.0"}},
+		"a2a 0.3 stream":   {"/a2a/bot", send("message/stream"), nil},
+		"a2a notification": {"/a2a/bot", strings.Replace(send("SendMessage"), `"id":1,`, "", 1), []string{"A2A-Version", "1.0"}},
+		"a2a rest":         {"/a2a/bot/message:send", `{"message":` + message + `}`, []string{"A2A-Version", "1.0"}},
+		"events":           {"/api/v1/sessions/$S/events", event, nil},
+		"task":             {"/api/v1/sessions/$S/task", `{"task":"go"}`, nil},
+		"preview":          {"/api/v1/import?format=openai-messages&preview=1", `{"messages":[{"role":"user","content":"go"}]}`, nil},
 	} {
 		g := openGuarded(t, deck.Options{MCPWrite: true})
 		session := g.session("open")

@@ -1,6 +1,7 @@
 package a2a
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -35,13 +36,17 @@ var (
 	// A body that is not said to be JSON is no request of JSON-RPC, so its status says so,
 	// too.
 	notJSON = fault{-32005, "CONTENT_TYPE_NOT_SUPPORTED", http.StatusUnsupportedMediaType}
+
+	// A token that ends during a request is refused as one that has ended before: with the
+	// status of HTTP, by which clients learn that they need another one.
+	unauthenticated = fault{-32000, "UNAUTHENTICATED", http.StatusUnauthorized}
 )
 
 // byKind has the fault of an error that names none.
 var byKind = map[tapedeck.Kind]fault{
 	tapedeck.Invalid: invalidParams, tapedeck.TooLarge: invalidParams, tapedeck.Precondition: invalidParams,
 	tapedeck.NotFound: taskNotFound, tapedeck.Gone: taskNotFound, tapedeck.Replaced: taskNotFound,
-	tapedeck.Conflict: unsupportedOperation, tapedeck.Forbidden: unsupportedOperation, tapedeck.Unauthorized: unsupportedOperation,
+	tapedeck.Conflict: unsupportedOperation, tapedeck.Forbidden: unsupportedOperation, tapedeck.Unauthorized: unauthenticated,
 	tapedeck.Unsupported: contentNotSupported,
 	tapedeck.Limited:     serverError, tapedeck.Unavailable: serverError,
 	tapedeck.Internal: internalError,
@@ -64,6 +69,7 @@ type failure struct {
 	fault
 	kind          tapedeck.Kind
 	message, hint string
+	rpcStatus     int // of an answer of JSON-RPC
 }
 
 // failure returns what the client sees of err.
@@ -79,10 +85,14 @@ func (c *call) failure(err error) failure {
 	if e.Kind == tapedeck.Limited || e.Kind == tapedeck.Unavailable {
 		c.w.Header().Set("Retry-After", problem.RetryAfter(e))
 	}
+	if e.Kind == tapedeck.Unauthorized {
+		c.w.Header().Set("WWW-Authenticate", `Bearer realm="tapedeck"`)
+	}
+	rpcStatus := cmp.Or(f.status, http.StatusOK)
 	if f.status == 0 {
 		f.status = status
 	}
-	return failure{f, e.Kind, e.Message, e.Hint}
+	return failure{f, e.Kind, e.Message, e.Hint, rpcStatus}
 }
 
 // sentence returns the message with the hint, because most clients show nothing else.

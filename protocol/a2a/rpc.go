@@ -3,7 +3,6 @@ package a2a
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"net/http"
 
 	sdk "github.com/a2aproject/a2a-go/v2/a2a"
@@ -56,20 +55,16 @@ func (c *call) serveRPC() {
 	result, streamed, err := c.carryOut(&q)
 	switch {
 	case streamed:
-	case q.notification:
+	case q.notification && tapedeck.KindOf(err) != tapedeck.Unauthorized:
 		c.w.WriteHeader(http.StatusNoContent)
 	case err != nil:
 		f := c.failure(err)
 		body := encodeJSON(f.rpc(c.version))
-		if c.version == v03 && streams[q.Method] && httpapi.WantsStream(c.r) {
+		if c.version == v03 && streams[q.Method] && httpapi.WantsStream(c.r) && f.kind != tapedeck.Unauthorized {
 			c.sendOnly("", envelope(q.ID, "error", body))
 			return
 		}
-		status := http.StatusOK
-		if own := (*faultError)(nil); errors.As(err, &own) && own.status != 0 {
-			status = own.status
-		}
-		c.writeRPC(status, q.ID, "error", body)
+		c.writeRPC(f.rpcStatus, q.ID, "error", body)
 	default:
 		c.writeRPC(http.StatusOK, q.ID, "result", result)
 	}
