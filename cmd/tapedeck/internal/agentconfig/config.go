@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net/url"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -162,6 +161,9 @@ func parse(path string, text []byte) (Config, error) {
 		Budgets   budgets   `toml:"budgets"`
 		Retention retention `toml:"retention"`
 	}
+	if err := checkTypes(path, text, &file); err != nil {
+		return c, err
+	}
 	md, err := toml.Decode(string(text), &file)
 	c.agents, c.budgets, c.retention = file.Agents, file.Budgets, file.Retention
 	var syntax toml.ParseError
@@ -169,7 +171,7 @@ func parse(path string, text []byte) (Config, error) {
 	case errors.As(err, &syntax):
 		return c, tapedeck.Errorf(tapedeck.Invalid, "%s:%d: %s", path, syntax.Position.Line, reason(&syntax))
 	case err != nil:
-		return c, mistyped(path, err)
+		return c, tapedeck.Errorf(tapedeck.Invalid, "%s has a value that its setting cannot have", path).Because(err)
 	}
 	if unknown := slices.DeleteFunc(md.Undecoded(), inAny); len(unknown) > 0 {
 		return c, tapedeck.Errorf(tapedeck.Invalid, "%s:%d: there is no setting %q", path, lineOf(text, unknown[0]), strings.Join(unknown[0], ".")).
@@ -214,17 +216,6 @@ func reason(e *toml.ParseError) string {
 	return e.LastKey + ": " + message
 }
 
-var mistake = regexp.MustCompile(`line (\d+) \(last key "([^"]*)"\): (incompatible types|[^:]*)`)
-
-// mistyped returns the error for a value of the wrong type.
-func mistyped(path string, err error) error {
-	m := mistake.FindStringSubmatch(err.Error())
-	if m == nil {
-		return tapedeck.Errorf(tapedeck.Invalid, "%s has a value of the wrong type", path).Because(err)
-	}
-	return tapedeck.Errorf(tapedeck.Invalid, "%s:%s: %s: %s", path, m[1], m[2], m[3])
-}
-
 func hintOf(err error) string {
 	var e *tapedeck.Error
 	if errors.As(err, &e) {
@@ -233,10 +224,27 @@ func hintOf(err error) string {
 	return ""
 }
 
-// lineOf returns the line of a setting, which the parser does not report.
+// lineOf returns the line of a setting, which the parser does not report: also that of a table
+// on one line that has the setting in it.
 func lineOf(text []byte, key toml.Key) int {
-	table, name, first := "", key[len(key)-1], 0
+	for n := len(key); n > 1; n-- {
+		if line := lineOfKey(text, key[:n]); line > 0 {
+			return line
+		}
+	}
 	n := 0
+	for l := range bytes.Lines(text) {
+		if n++; bytes.Contains(l, []byte(key[len(key)-1])) {
+			return n
+		}
+	}
+	return 0
+}
+
+// lineOfKey returns the line that begins with a setting, or with the table of this name; 0 if
+// there is none.
+func lineOfKey(text []byte, key toml.Key) int {
+	table, n := "", 0
 	for l := range bytes.Lines(text) {
 		n++
 		line := strings.TrimSpace(string(l))
@@ -252,11 +260,8 @@ func lineOf(text []byte, key toml.Key) int {
 		if ok && table+strings.TrimSpace(given) == key.String() {
 			return n
 		}
-		if first == 0 && strings.Contains(line, name) {
-			first = n // it may be in a table that is written on one line
-		}
 	}
-	return first
+	return 0
 }
 
 // lineOfAgent returns the line where the agent with index i begins.

@@ -109,7 +109,7 @@ func TestConfigErrors(t *testing.T) {
 		"[[agent]]\nname = \"a\"\nkind = \"llm\"\nprices = { m = { inputs = 1 } }\n":                      `x.toml:4: there is no setting "agent.prices.m.inputs"`,
 		"color = true\n":                           `x.toml:1: there is no setting "color"`,
 		"[[agent]]\nname = s3cr3t\n":               "x.toml:2",
-		"[[agent]]\nname = \"a\"\nmodel = 5\n":     "x.toml:3: agent.model: incompatible types",
+		"[[agent]]\nname = \"a\"\nmodel = 5\n":     "x.toml:3: agent.model of the agent a takes a text in quotes, not a number",
 		"[[agent]]\nkind = \"llm\"\n":              "x.toml:1: the agent has no name",
 		"\n[[agent]]\nname = \"a b\"\n":            "x.toml:2: the agent's name",
 		"[[agent]]\nname = \"a\"\n":                "no known kind",
