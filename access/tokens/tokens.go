@@ -29,6 +29,7 @@ import (
 	"github.com/tapedeck/tapedeck/access/jwt"
 	"github.com/tapedeck/tapedeck/access/oidc"
 	"github.com/tapedeck/tapedeck/access/quota"
+	"github.com/tapedeck/tapedeck/internal/tomltype"
 )
 
 // Prefix begins every token, so that people and scanners recognize one.
@@ -124,6 +125,9 @@ type File struct {
 // Parse reads the content of a file.
 func Parse(b []byte) (File, error) {
 	var f File
+	if m := tomltype.Find(b, &f); m != nil { // the parser ignores a list of labels, so it would limit nothing
+		return f, mistyped(m)
+	}
 	meta, err := toml.Decode(string(b), &f)
 	if err != nil {
 		var syntax toml.ParseError
@@ -155,6 +159,15 @@ func Parse(b []byte) (File, error) {
 		ids[t.ID], hashes[t.Hash] = true, true
 	}
 	return f, nil
+}
+
+// mistyped returns the error of a value of the wrong type.
+func mistyped(m *tomltype.Mismatch) error {
+	of := ""
+	if id, _ := m.Entry["id"].(string); tapedeck.CheckID("the id", id) == nil {
+		of = " of the token " + id
+	}
+	return tapedeck.Errorf(tapedeck.Invalid, "%s%s %s", m.Setting, of, m)
 }
 
 func unknownSetting(name string) error {
