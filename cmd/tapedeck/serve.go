@@ -67,13 +67,17 @@ can start several: each answers all requests, forwards them to the owner, and ta
 when the owner ends. Give --postgres several times to spread the sessions over
 several databases: always all of them, in the same order.
 
+With --demo, sample sessions are created in the data folder, beside yours, with ids that
+begin with demo_. --data ./demo keeps them apart: to remove all of them, remove that
+folder. tapedeck delete demo_hello deletes one of them.
+
 With --auth every request needs a token; tapedeck token makes them. Without it there is
 no access control, and the server listens on an address that other machines can reach
 only with --insecure.
 
 Webhooks of subscriptions and push notifications of A2A go only to public addresses
 with HTTPS, and to those that --webhook-allow names.`,
-		Example: `  tapedeck serve --demo
+		Example: `  tapedeck serve --demo --data ./demo
   tapedeck serve --data /var/lib/tapedeck --listen 127.0.0.1:8080
   tapedeck serve --auth auth.toml --listen 0.0.0.0:4747 --allow-host deck.example
   PGPASSWORD=secret tapedeck serve --postgres postgres://tapedeck@db.example/tapedeck`,

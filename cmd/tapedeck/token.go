@@ -40,7 +40,7 @@ shared with it), reader (reads everything) and agent (reads one session and writ
 run of it). docs/security.md says more.
 
 Each change is recorded in the audit log of the data folder (--data, see tapedeck audit),
-if there is such a folder. A running server records what changes in its file, too.
+if the folder has sessions. A running server records what changes in its file, too.
 
 Commands send the token in $` + tokenVariable + ` to a server.`,
 		Args: onlyCommands,

@@ -121,13 +121,62 @@ func decodeObject(b []byte, into any) error {
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return tapedeck.Errorf(tapedeck.Invalid, "something follows the JSON object in the body")
 	}
-	return checkMembers(b, membersOf(into))
+	if err := checkMembers(b, membersOf(into)); err != nil {
+		return err
+	}
+	return checkInside(b)
+}
+
+// checkInside refuses an object inside of the members that has a name twice. Here the case of
+// names matters: they may be those of labels or variables.
+func checkInside(b []byte) error {
+	type level struct {
+		names map[string]bool // nil for an array
+		name  string          // the last one
+		value bool            // the next token is a value
+	}
+	var levels []level
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.UseNumber() // the value does not matter, and may be out of range
+	for {
+		t, err := d.Token()
+		if err != nil {
+			return nil //nolint:nilerr // the end; malformed JSON is refused elsewhere
+		}
+		top := len(levels) - 1
+		if name, ok := t.(string); ok && top >= 0 && levels[top].names != nil && !levels[top].value {
+			if levels[top].names[name] {
+				return tapedeck.Errorf(tapedeck.Invalid, "the member %q is there twice in %q", name, levels[top-1].name)
+			}
+			levels[top].names[name] = true
+			levels[top].name, levels[top].value = name, true
+			continue
+		}
+		switch t {
+		case json.Delim('}'), json.Delim(']'):
+			levels = levels[:top]
+			continue
+		}
+		if top >= 0 {
+			levels[top].value = false
+		}
+		switch t {
+		case json.Delim('{'):
+			levels = append(levels, level{names: map[string]bool{}})
+		case json.Delim('['):
+			inside := ""
+			if top >= 0 {
+				inside = levels[top].name
+			}
+			levels = append(levels, level{name: inside})
+		}
+	}
 }
 
 // checkMembers refuses a JSON object that has a member twice, or that lacks a required
 // one. Of a member that is there twice, encoding/json uses the last one, and other
-// readers use the first. As in encoding/json, the case of names does not matter. Objects
-// inside members are not checked.
+// readers use the first. As in encoding/json, the case of names does not matter. Of
+// objects inside members, see checkInside.
 func checkMembers(b []byte, members []member) error {
 	d := json.NewDecoder(bytes.NewReader(b))
 	_, _ = d.Token() // the brace; b is known to be an object

@@ -79,6 +79,9 @@ func TestHostileBodies(t *testing.T) {
 		{"a member twice, in another case", "/sessions/s/rewind", asJSON, `{"to_offset":0,"TO_OFFSET":1}`, 400},
 		{"a member twice, written otherwise", "/sessions", asJSON, `{"title":"a","t\u0069tle":"b"}`, 400},
 		{"a member twice, around deep data", "/sessions", asJSON, `{"id":"a","state":{"id":[{}]},"id":"b"}`, 400},
+		{"a name twice in an object inside", "/sessions", asJSON, `{"id":"a","labels":{"n":"a","n":"b"}}`, 400},
+		{"a name twice, written otherwise, in an object inside", "/sessions", asJSON, `{"id":"a","labels":{"n":"a","\u006e":"b"}}`, 400},
+		{"a name twice deep inside", "/sessions", asJSON, `{"id":"a","state":{"x":[1e400,{"n":1},{"n":{"m":[],"n":"m","m":{}}}]}}`, 400},
 		{"large body", "/sessions", asJSON, `{"title":"` + strings.Repeat("x", 2<<20) + `"}`, 413},
 		{"large append", "/sessions/s/events", asJSON, `{"type":"a","data":{"x":"` + strings.Repeat("x", 5<<20) + `"}}`, 413},
 		{"large line", "/sessions/s/events", asLines, strings.Repeat(" ", 5<<20), 413},
@@ -98,6 +101,20 @@ func TestHostileBodies(t *testing.T) {
 				t.Errorf("there are %d sessions", len(list.Sessions))
 			}
 		})
+	}
+}
+
+// TestNamesInOtherObjects: a name that objects inside each other, or beside each other, have is
+// not there twice, and the case of a name counts in them.
+func TestNamesInOtherObjects(t *testing.T) {
+	for _, body := range []string{
+		`{"labels":{"labels":"labels","n":"n","N":"n"}}`,
+		`{"state":{"n":[{"n":"n"},{"n":{"n":["n","n"]}}],"m":{"n":1e400,"m":null}}}`,
+	} {
+		handler, _ := newHandler(rest.Options{MaxBody: 1 << 20})
+		if status, e := send(t, handler, "POST", "/sessions", asJSON, strings.NewReader(body)); status != 201 {
+			t.Errorf("%s: %d %s", body, status, e.Message)
+		}
 	}
 }
 
