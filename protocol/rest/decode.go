@@ -146,7 +146,7 @@ func checkInside(b []byte) error {
 		top := len(levels) - 1
 		if name, ok := t.(string); ok && top >= 0 && levels[top].names != nil && !levels[top].value {
 			if levels[top].names[name] {
-				return tapedeck.Errorf(tapedeck.Invalid, "the member %q is there twice in %q", name, levels[top-1].name)
+				return tapedeck.Errorf(tapedeck.Invalid, "the member %q is there twice in %q", name, levels[max(0, top-1)].name)
 			}
 			levels[top].names[name] = true
 			levels[top].name, levels[top].value = name, true
