@@ -30,7 +30,7 @@ func TestDemoDiagram(t *testing.T) {
 		if n.Agent.Agent != demoTriage {
 			t.Errorf("%s goes to %q", n.ID, n.Agent.Agent)
 		}
-		prompt, err := n.Agent.Prompt.Render(map[string]any{"cve": "CVE-1"})
+		prompt, err := n.Agent.Prompt.Render(t.Context(), map[string]any{"cve": "CVE-1"})
 		_, rest, _ := strings.Cut(prompt, `"path":"`)
 		file, _, _ := strings.Cut(rest, `"`)
 		if err != nil || triageFiles[file] == "" || !strings.Contains(prompt, "CVE-1") {

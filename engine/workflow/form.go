@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -34,7 +35,7 @@ func fieldOf(f *bpmn.Field) tapedeck.FormField {
 		return out
 	}
 	// At the start there are no variables, so a default that needs some is none.
-	if v, err := f.Default.Eval(map[string]any{}); err == nil {
+	if v, err := f.Default.Eval(context.Background(), map[string]any{}); err == nil {
 		out.Default = typed(&out, v)
 	}
 	return out

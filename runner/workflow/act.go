@@ -72,7 +72,7 @@ func (w *walker) actTask(n *bpmn.Node, a *view.WorkflowActivation) {
 
 func (w *walker) script(n *bpmn.Node, a *view.WorkflowActivation) {
 	env := w.env(a.ID)
-	assigned, value, err := n.Script.Lines.Run(env)
+	assigned, value, err := n.Script.Lines.Run(w.ctx, env)
 	if err != nil {
 		w.failWith(a.ID, codeExpression, err)
 		return
@@ -168,7 +168,7 @@ func (w *walker) leave(n *bpmn.Node, a *view.WorkflowActivation, set map[string]
 		for name, v := range decodeAll(p.Variables) {
 			env[name] = v
 		}
-		p.Flows, err = choose(n, env)
+		p.Flows, err = w.choose(n, env)
 	}
 	if err != nil {
 		w.failWith(a.ID, codeOf(err), err)
@@ -195,7 +195,7 @@ func (w *walker) results(n *bpmn.Node, a *view.WorkflowActivation, set map[strin
 		for name, v := range set {
 			env[name] = v
 		}
-		if set, err = mapped(n.Outputs, env); err != nil {
+		if set, err = w.mapped(n.Outputs, env); err != nil {
 			return err
 		}
 		seen = env
@@ -210,7 +210,7 @@ func (w *walker) results(n *bpmn.Node, a *view.WorkflowActivation, set map[strin
 }
 
 // choose returns the flows that an element takes when it ends.
-func choose(n *bpmn.Node, env map[string]any) (flows []string, err error) {
+func (w *walker) choose(n *bpmn.Node, env map[string]any) (flows []string, err error) {
 	conditional := 0
 	for _, f := range n.Out {
 		if f == n.Default {
@@ -218,7 +218,7 @@ func choose(n *bpmn.Node, env map[string]any) (flows []string, err error) {
 		}
 		if f.Condition != nil && n.Kind != bpmn.ParallelGateway {
 			conditional++
-			ok, err := f.Condition.Bool(env)
+			ok, err := f.Condition.Bool(w.ctx, env)
 			if err != nil {
 				return nil, err
 			}

@@ -68,7 +68,7 @@ func (w *walker) question(n *bpmn.Node, a *view.WorkflowActivation, id string) (
 			field.Options = append(field.Options, tapedeck.FormOption{Value: o.Value, Label: o.Label})
 		}
 		if f.Default != nil {
-			v, err := fieldDefault(f, env)
+			v, err := fieldDefault(w.ctx, f, env)
 			if err != nil {
 				return q, err
 			}

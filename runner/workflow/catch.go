@@ -89,7 +89,7 @@ func (w *walker) wanted(event *bpmn.Event, id string, p *payload.WorkflowWaiting
 	env := w.env(id)
 	switch event.Kind {
 	case bpmn.TimerEvent:
-		s, err := event.Timer.Schedule(env, w.r.options.Now())
+		s, err := event.Timer.Schedule(w.ctx, env, w.r.options.Now())
 		if err != nil {
 			return err
 		}
@@ -98,26 +98,26 @@ func (w *walker) wanted(event *bpmn.Event, id string, p *payload.WorkflowWaiting
 			p.Repeats--
 		}
 	case bpmn.SignalEvent:
-		p.Signal, err = named(event, env)
+		p.Signal, err = w.named(event, env)
 	case bpmn.MessageEvent:
-		p.Message, p.Correlation, err = addressed(event, env)
+		p.Message, p.Correlation, err = w.addressed(event, env)
 	}
 	return err
 }
 
 // addressed evaluates the name and the correlation key of a message. The key is empty only if
 // the diagram has none: then every message of the name fits.
-func addressed(event *bpmn.Event, env map[string]any) (name, key string, err error) {
-	if name, err = named(event, env); err == nil && event.Correlation != nil {
-		key, err = event.Correlation.Key(env)
+func (w *walker) addressed(event *bpmn.Event, env map[string]any) (name, key string, err error) {
+	if name, err = w.named(event, env); err == nil && event.Correlation != nil {
+		key, err = event.Correlation.Key(w.ctx, env)
 	}
 	return name, key, err
 }
 
 // named evaluates the name of a message or a signal. Without one, those that have lost their
 // names would find each other.
-func named(event *bpmn.Event, env map[string]any) (string, error) {
-	name, err := event.Name.Render(env)
+func (w *walker) named(event *bpmn.Event, env map[string]any) (string, error) {
+	name, err := event.Name.Render(w.ctx, env)
 	if err == nil && name == "" {
 		err = tapedeck.Errorf(tapedeck.Invalid, "the name of the %s is empty: %.100q has no value", event.Kind, event.Name.Text)
 	}
@@ -228,7 +228,7 @@ func (w *walker) nextCycle(on *waiter, due time.Time) string {
 	if event == nil || event.Timer == nil {
 		return ""
 	}
-	s, err := event.Timer.Schedule(w.env(id), due)
+	s, err := event.Timer.Schedule(w.ctx, w.env(id), due)
 	if err != nil {
 		return ""
 	}
@@ -292,7 +292,7 @@ func (w *walker) send(n *bpmn.Node, a *view.WorkflowActivation) {
 	env := w.env(a.ID)
 	p := payload.WorkflowMessage{Activation: a.ID}
 	var err error
-	if p.Name, p.Correlation, err = addressed(n.Event, env); err != nil {
+	if p.Name, p.Correlation, err = w.addressed(n.Event, env); err != nil {
 		w.failWith(a.ID, codeExpression, err)
 		return
 	}
@@ -302,7 +302,7 @@ func (w *walker) send(n *bpmn.Node, a *view.WorkflowActivation) {
 
 // broadcast throws a signal to everything that waits for it.
 func (w *walker) broadcast(n *bpmn.Node, a *view.WorkflowActivation) {
-	name, err := named(n.Event, w.env(a.ID))
+	name, err := w.named(n.Event, w.env(a.ID))
 	if err != nil {
 		w.failWith(a.ID, codeExpression, err)
 		return

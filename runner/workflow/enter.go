@@ -171,7 +171,7 @@ func (w *walker) prepare(n *bpmn.Node, e *entry, p *payload.WorkflowEntered) (er
 			local[name] = v
 		}
 	}
-	inputs, err := mapped(n.Inputs, env)
+	inputs, err := w.mapped(n.Inputs, env)
 	if err != nil {
 		return err
 	}
@@ -179,7 +179,7 @@ func (w *walker) prepare(n *bpmn.Node, e *entry, p *payload.WorkflowEntered) (er
 		local[name] = v
 	}
 	if p.Variables, err = encodeAll(local); err == nil && n.Called != nil {
-		p.Variables, err = withDefaults(n.Called.Start, p.Variables)
+		p.Variables, err = withDefaults(w.ctx, n.Called.Start, p.Variables)
 	}
 	return err
 }

@@ -33,7 +33,7 @@ func (w *walker) items(n *bpmn.Node, scope string) (json.RawMessage, error) {
 	case l.Kind == bpmn.StandardLoop:
 		return json.RawMessage("[]"), nil
 	case l.Collection != nil:
-		v, err := l.Collection.Eval(w.env(scope))
+		v, err := l.Collection.Eval(w.ctx, w.env(scope))
 		if err != nil {
 			return nil, err
 		}
@@ -50,7 +50,7 @@ func (w *walker) items(n *bpmn.Node, scope string) (json.RawMessage, error) {
 		}
 		return raw, nil
 	}
-	v, err := l.Cardinality.Eval(w.env(scope))
+	v, err := l.Cardinality.Eval(w.ctx, w.env(scope))
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ func (w *walker) enough(n *bpmn.Node, body *view.WorkflowActivation) (bool, erro
 		}
 		env := w.env(body.ID)
 		env["loopCounter"] = body.Done
-		more, err := l.Condition.Bool(env)
+		more, err := l.Condition.Bool(w.ctx, env)
 		return !more, err
 	}
 	if body.Done >= *body.Count {
@@ -136,7 +136,7 @@ func (w *walker) enough(n *bpmn.Node, body *view.WorkflowActivation) (bool, erro
 	if l.Condition == nil || body.Done == 0 {
 		return false, nil
 	}
-	return l.Condition.Bool(w.env(body.ID))
+	return l.Condition.Bool(w.ctx, w.env(body.ID))
 }
 
 // leaveLoop ends a loop. Its instances that are still open end with it.
@@ -170,7 +170,7 @@ func (w *walker) output(n *bpmn.Node, a *view.WorkflowActivation, set map[string
 	for name, v := range set {
 		env[name] = v
 	}
-	v, err := n.Loop.OutputElement.Eval(env)
+	v, err := n.Loop.OutputElement.Eval(w.ctx, env)
 	if err != nil {
 		return nil, err
 	}

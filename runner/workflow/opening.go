@@ -45,7 +45,7 @@ func (r *Runner) Opening(ctx context.Context, in tapedeck.Invocation) ([]tapedec
 	if err := checkAgents(d.Definitions, agents, &in); err != nil {
 		return nil, err
 	}
-	variables, err := r.firstVariables(d.Main.Start, c.Variables, in.Task)
+	variables, err := r.firstVariables(ctx, d.Main.Start, c.Variables, in.Task)
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +159,7 @@ const maxVariable = 1 << 20
 
 // firstVariables returns the variables of a new process: those that are given, those of the
 // options, the defaults of the form of the start event, and the text of the task.
-func (r *Runner) firstVariables(start *bpmn.Node, given map[string]json.RawMessage, task string) (tapedeck.Members, error) {
+func (r *Runner) firstVariables(ctx context.Context, start *bpmn.Node, given map[string]json.RawMessage, task string) (tapedeck.Members, error) {
 	out := tapedeck.Members{}
 	for name, value := range r.options.variables(given) {
 		if len(value) > maxVariable {
@@ -180,12 +180,12 @@ func (r *Runner) firstVariables(start *bpmn.Node, given map[string]json.RawMessa
 	if n := sizeOf(out); n > r.maxState {
 		return nil, r.tooLarge(n)
 	}
-	return withDefaults(start, out)
+	return withDefaults(ctx, start, out)
 }
 
 // withDefaults adds the defaults of the form of a start to the variables of a process. A
 // variable that the form requires must be there.
-func withDefaults(start *bpmn.Node, out tapedeck.Members) (tapedeck.Members, error) {
+func withDefaults(ctx context.Context, start *bpmn.Node, out tapedeck.Members) (tapedeck.Members, error) {
 	if start.Form == nil {
 		return out, nil
 	}
@@ -199,7 +199,7 @@ func withDefaults(start *bpmn.Node, out tapedeck.Members) (tapedeck.Members, err
 			continue
 		}
 		if f.Default != nil {
-			v, err := fieldDefault(f, values)
+			v, err := fieldDefault(ctx, f, values)
 			if err != nil {
 				return nil, err
 			}

@@ -90,7 +90,7 @@ func (r *Runner) check(xml []byte) error {
 		return err
 	}
 	text := map[string]json.RawMessage{r.options.taskVariable(): json.RawMessage(`""`)} // each task has one
-	_, err = r.firstVariables(d.Main.Start, text, "")
+	_, err = r.firstVariables(context.Background(), d.Main.Start, text, "")
 	return err
 }
 

@@ -57,7 +57,7 @@ func (t *tasks) start() {
 // run starts the agent of an activation.
 func (t *tasks) run(n *bpmn.Node, a *view.WorkflowActivation) {
 	w, agent := t.w, n.AgentFor(t.w.fold.Head().Agents)
-	prompt, err := n.Agent.Prompt.Render(w.env(a.ID))
+	prompt, err := n.Agent.Prompt.Render(w.ctx, w.env(a.ID))
 	if err != nil {
 		w.failWith(a.ID, codeExpression, err)
 		return

@@ -2,11 +2,13 @@ package workflow
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"strconv"
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/decimal"
 	"github.com/tapedeck/tapedeck/internal/jsonobj"
 	"github.com/tapedeck/tapedeck/runner/workflow/bpmn"
 	"github.com/tapedeck/tapedeck/runner/workflow/expression"
@@ -98,10 +100,10 @@ func loopCounts(body *view.WorkflowActivation) map[string]any {
 }
 
 // mapped evaluates mappings, in their order: a later one sees the earlier ones.
-func mapped(list []bpmn.Mapping, env map[string]any) (map[string]any, error) {
+func (w *walker) mapped(list []bpmn.Mapping, env map[string]any) (map[string]any, error) {
 	out := map[string]any{}
 	for _, m := range list {
-		v, err := m.Source.Eval(env)
+		v, err := m.Source.Eval(w.ctx, env)
 		if err != nil {
 			return nil, err
 		}
@@ -111,8 +113,8 @@ func mapped(list []bpmn.Mapping, env map[string]any) (map[string]any, error) {
 }
 
 // fieldDefault returns the default of a field in the type of the field.
-func fieldDefault(f *bpmn.Field, env map[string]any) (any, error) {
-	v, err := f.Default.Eval(env)
+func fieldDefault(ctx context.Context, f *bpmn.Field, env map[string]any) (any, error) {
+	v, err := f.Default.Eval(ctx, env)
 	text, isText := v.(string)
 	if err != nil || !isText {
 		return v, err
@@ -143,6 +145,9 @@ func typed(f *bpmn.Field, what, text string) (any, error) {
 		}
 		return b, nil
 	case bpmn.IntegerField, bpmn.NumberField:
+		if f.Type == bpmn.IntegerField && !bpmn.IsInteger(text) {
+			return nil, tapedeck.Errorf(tapedeck.Invalid, "%s %.60q of the field %s is not a whole number of at most %d digits", what, text, f.ID, decimal.Digits)
+		}
 		n, err := expression.ParseNumber(strings.TrimSpace(text))
 		if err != nil {
 			return nil, tapedeck.Errorf(tapedeck.Invalid, "%s %.60q of the field %s is not a number that a form takes", what, text, f.ID).WithHint("%s", err).Because(err)

@@ -114,7 +114,7 @@ func TestReadOwn(t *testing.T) {
 	draft := d.Node("draft")
 	same(t, "lane", draft.Lane, "Desk")
 	same(t, "agent", draft.Agent.Agent+" "+draft.Agent.Output+" "+string(draft.Agent.ResultAs), "writer draft text")
-	prompt, err := draft.Agent.Prompt.Render(map[string]any{"words": 200.0, "topic": "tea"})
+	prompt, err := draft.Agent.Prompt.Render(t.Context(), map[string]any{"words": 200.0, "topic": "tea"})
 	same(t, "prompt", prompt, "Write 200 words about tea.")
 	if err != nil || len(draft.Boundary) != 2 {
 		t.Error(err, draft.Boundary)
@@ -124,7 +124,7 @@ func TestReadOwn(t *testing.T) {
 	same(t, "boundary", failed.Interrupting, true)
 	same(t, "code", failed.Event.Code+" "+failed.Event.ErrorName, "agent Agent failed")
 	now := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
-	s, err := late.Event.Timer.Schedule(nil, now)
+	s, err := late.Event.Timer.Schedule(t.Context(), nil, now)
 	if err != nil || s.First != now.Add(15*time.Minute) || s.Repeat != 1 {
 		t.Error(s, err)
 	}
@@ -135,10 +135,10 @@ func TestReadOwn(t *testing.T) {
 	good := d.Node("good")
 	same(t, "default", good.Default.ID+" "+good.Default.To.ID, "to_end end")
 	wait := d.Node("wait")
-	name, _ := wait.Event.Name.Render(map[string]any{"ticket": 7})
-	key, _ := wait.Event.Correlation.Render(map[string]any{"ticket": 7})
+	name, _ := wait.Event.Name.Render(t.Context(), map[string]any{"ticket": 7})
+	key, _ := wait.Event.Correlation.Render(t.Context(), map[string]any{"ticket": 7})
 	same(t, "message", name+" "+key, "reply 7 7")
-	set, _, err := d.Node("count").Script.Lines.Run(map[string]any{"words": 4})
+	set, _, err := d.Node("count").Script.Lines.Run(t.Context(), map[string]any{"words": 4})
 	same(t, "script", set, map[string]any{"rounds": 1, "words": 8})
 	if err != nil {
 		t.Error(err)
@@ -173,9 +173,9 @@ func TestReadCamunda8(t *testing.T) {
 	look := d.Node("Activity_1")
 	same(t, "agent", look.Agent.Agent+" "+look.Agent.Output+" "+string(look.Agent.ResultAs), "researcher  json")
 	vars := map[string]any{"cve": map[string]any{"id": "CVE-1"}, "result": map[string]any{"severity": "high"}}
-	prompt, _ := look.Agent.Prompt.Render(vars)
+	prompt, _ := look.Agent.Prompt.Render(t.Context(), vars)
 	same(t, "prompt", prompt, "Look up CVE-1")
-	out, _ := look.Outputs[0].Source.Eval(vars)
+	out, _ := look.Outputs[0].Source.Eval(t.Context(), vars)
 	same(t, "output", look.Outputs[0].Target+" "+out.(string)+" "+look.Inputs[0].Target, "severity high id")
 	search := d.Node("Activity_2")
 	same(t, "type", search.Agent.Type+"/"+search.Agent.Agent+"/"+search.Agent.Prompt.Text, "search//Search the code for uses of the package.")
@@ -186,7 +186,7 @@ func TestReadCamunda8(t *testing.T) {
 	})
 	same(t, "assignee", decide.Assignee+" "+decide.CandidateGroups, "ada security")
 	weigh := d.Node("Activity_4").Script
-	_, v, _ := weigh.Lines.Run(map[string]any{"score": 9})
+	_, v, _ := weigh.Lines.Run(t.Context(), map[string]any{"score": 9})
 	same(t, "script", weigh.Result+" "+v.(string), "weight high")
 	call := d.Node("Activity_5")
 	same(t, "call", []any{call.Called.ID, call.CalledIn == d, call.PassIn, call.PassOut}, []any{"report", true, true, false})
@@ -211,20 +211,20 @@ func TestReadCamunda7(t *testing.T) {
 	same(t, "form", fields(t, d.Node("start")), []string{"amount integer Amount required default=10 min=1", "kind enum Kind a=Goods b=Services"})
 	check := d.Node("check")
 	vars := map[string]any{"amount": 200, "kind": "b"}
-	prompt, _ := check.Agent.Prompt.Render(vars)
+	prompt, _ := check.Agent.Prompt.Render(t.Context(), vars)
 	same(t, "agent", check.Agent.Agent+": "+prompt+" "+string(check.Agent.ResultAs), "checker: Check 200 of b json")
 	refused := d.Node("refused").Event
 	same(t, "error", refused.Code+"/"+refused.CodeVariable+"/"+refused.MessageVariable, "/code/why")
 	for _, f := range d.Node("large").Out {
 		if f.ID == "yes" {
-			ok, err := f.Condition.Bool(vars)
+			ok, err := f.Condition.Bool(t.Context(), vars)
 			if !ok || err != nil {
 				t.Error(ok, err)
 			}
 		}
 	}
 	sum := d.Node("sum").Script
-	_, v, _ := sum.Lines.Run(vars)
+	_, v, _ := sum.Lines.Run(t.Context(), vars)
 	same(t, "expression", []any{sum.Result, v}, []any{"total", 400})
 	pay := d.Node("pay")
 	same(t, "call", []any{pay.Called.ID, pay.PassIn, pay.PassOut, pay.Inputs[0].Target, pay.Loop.Element}, []any{"payment", false, true, "price", "part"})

@@ -145,6 +145,16 @@ var refusals = []struct{ name, inside, element, sentence string }{
 	{"field with a wrong default", ext("userTask", `<tapedeck:form><tapedeck:field id="a" type="integer" default="x"/></tapedeck:form><!--here-->`), "t", `the default of the field a is "x", not a whole number`},
 	{"field with a wrong limit", ext("userTask", `<tapedeck:form><tapedeck:field id="a" type="integer" min="x"/></tapedeck:form><!--here-->`), "t", "not a number"},
 	{"field with crossed limits", ext("userTask", `<tapedeck:form><tapedeck:field id="a" type="integer" min="5" max="4"/></tapedeck:form><!--here-->`), "t", "above the largest"},
+	{"field with an empty limit", ext("userTask", `<tapedeck:form><tapedeck:field id="a" type="integer" min=""/></tapedeck:form><!--here-->`), "t", `min of the field a is "", not a number`},
+	{"field with an empty length", ext("userTask", `<tapedeck:form><tapedeck:field id="a" maxLength=""/></tapedeck:form><!--here-->`), "t", `maxLength of the field a is "", not a number`},
+	{"field with an empty type", ext("userTask", `<tapedeck:form><tapedeck:field id="a" type=""/></tapedeck:form><!--here-->`), "t", `"" is no type of a field`},
+	{"field with an option without a value", ext("userTask", `<tapedeck:form><tapedeck:field id="a" type="enum"><tapedeck:option label="x"/></tapedeck:field></tapedeck:form><!--here-->`), "t", `an option of the field a has no value`},
+	{"field with a default below its limit", ext("userTask", `<tapedeck:form><tapedeck:field id="a" type="integer" min="0" max="10" default="-1"/></tapedeck:form><!--here-->`), "t", `the default of the field a is "-1", which is below its smallest value 0`},
+	{"field with a default above its limit", ext("userTask", `<tapedeck:form><tapedeck:field id="a" type="number" max="0.1" default="0.11"/></tapedeck:form><!--here-->`), "t", `the default of the field a is "0.11", which is above its largest value 0.1`},
+	{"field with a default that is too short", ext("userTask", `<tapedeck:form><tapedeck:field id="a" minLength="3" default="éé"/></tapedeck:form><!--here-->`), "t", `which has fewer than 3 characters`},
+	{"field with a default that is too long", ext("userTask", `<tapedeck:form><tapedeck:field id="a" type="text" maxLength="1" default="éé"/></tapedeck:form><!--here-->`), "t", `which has more than 1 characters`},
+	{"field with a default with more than its digits", ext("userTask", `<tapedeck:form><tapedeck:field id="a" type="integer" default="10000000000000000000000000000000000"/></tapedeck:form><!--here-->`), "t", `a whole number has at most 34 digits`},
+	{"an empty limit of Camunda 7", ext("userTask", `<camunda:formData><camunda:formField id="a" type="long"><camunda:validation><camunda:constraint name="min" config=""/></camunda:validation></camunda:formField></camunda:formData><!--here-->`), "t", `min of the field a is "", not a number`},
 	{"field id", ext("userTask", `<camunda:formData><camunda:formField id="a.b" type="string"/></camunda:formData><!--here-->`), "t", `the field "a.b" is not the name`},
 	{"misspelt field", ext("userTask", `<tapedeck:form><tapedeck:field id="a" requierd="true"/></tapedeck:form><!--here-->`), "t", "requierd is no attribute of tapedeck:field"},
 	{"misspelt false", "<userTask id=\"t\"/>\n<boundaryEvent id=\"b\" attachedToRef=\"t\" cancelActivity=\"flase\"><messageEventDefinition/></boundaryEvent><!--here-->", "b", `cancelActivity is "flase", not true or false`},
@@ -364,7 +374,7 @@ func TestTimers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := d.Node("t").Event.Timer.Schedule(map[string]any{"when": c.text}, now)
+		s, err := d.Node("t").Event.Timer.Schedule(t.Context(), map[string]any{"when": c.text}, now)
 		if c.wrong != "" {
 			if err == nil || !strings.Contains(err.Error(), c.wrong) || tapedeck.KindOf(err) != tapedeck.Invalid {
 				t.Errorf("%s: error %v, want %q", c.text, err, c.wrong)
@@ -385,7 +395,7 @@ func TestTimers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Node("t").Event.Timer.Schedule(nil, now); err == nil {
+	if _, err := d.Node("t").Event.Timer.Schedule(t.Context(), nil, now); err == nil {
 		t.Error("a timer without its variable is due")
 	}
 }

@@ -1,6 +1,7 @@
 package bpmn
 
 import (
+	"context"
 	"regexp"
 	"strconv"
 	"strings"
@@ -37,8 +38,8 @@ func (p Period) add(t time.Time, n int) time.Time {
 
 // Schedule returns when a timer that starts now is due. A date in the past is due at
 // once. Errors are of kind [tapedeck.Invalid].
-func (t *Timer) Schedule(variables map[string]any, now time.Time) (Schedule, error) {
-	text, err := t.Value.Render(variables)
+func (t *Timer) Schedule(ctx context.Context, variables map[string]any, now time.Time) (Schedule, error) {
+	text, err := t.Value.Render(ctx, variables)
 	if err != nil {
 		return Schedule{}, err
 	}

@@ -8,6 +8,7 @@
 package expression
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -49,12 +50,12 @@ func Compile(text string) (*Program, error) {
 	if len(source) > maxText {
 		return nil, tapedeck.Errorf(tapedeck.Invalid, "the expression has %d bytes; at most %d are allowed", len(source), maxText)
 	}
-	translated, err := translate(source, lang)
+	translated, widened, err := translate(source, lang)
 	if err != nil {
 		return nil, err
 	}
 	p := &Program{text: strings.TrimSpace(text)}
-	names, guarded := &collector{}, &guards{source: []rune(translated)}
+	names, guarded := &collector{}, &guards{source: []rune(translated), widened: widened}
 	p.code, err = expr.Compile(translated, withFunctions,
 		expr.Patch(names), expr.Patch(guarded), expr.Optimize(false), expr.DisableIfOperator(), expr.MaxNodes(maxNodes))
 	if names.err != nil {
@@ -64,7 +65,7 @@ func Compile(text string) (*Program, error) {
 		err = guarded.err
 	}
 	if err != nil {
-		return nil, tapedeck.Errorf(tapedeck.Invalid, "the expression %s cannot be read: %s", quote(text), cause(err)).Because(err)
+		return nil, tapedeck.Errorf(tapedeck.Invalid, "the expression %s cannot be read: %s", quote(text), asWritten(cause(err), widened)).Because(err)
 	}
 	p.required, p.optional = names.variables()
 	return p, nil
@@ -105,9 +106,10 @@ func (p *Program) Uses() []Use {
 }
 
 // Eval evaluates the expression. The result is a value of JSON: nil, bool, int, json.Number,
-// string, []any or map[string]any. A whole number that fits in an int is an int. A variable that does not exist is an error, unless the expression
-// compares it with null. Errors are of kind [tapedeck.Invalid].
-func (p *Program) Eval(variables map[string]any) (any, error) {
+// string, []any or map[string]any. A whole number that fits in an int is an int. A variable that
+// does not exist is an error, unless the expression compares it with null. Errors are of
+// kind [tapedeck.Invalid], or that of ctx, which ends the evaluation.
+func (p *Program) Eval(ctx context.Context, variables map[string]any) (any, error) {
 	env := make(map[string]any, len(p.required)+len(p.optional)+1)
 	for _, name := range p.required {
 		v, ok := variables[name]
@@ -121,12 +123,15 @@ func (p *Program) Eval(variables map[string]any) (any, error) {
 			env[environmentName(name)] = normalize(v)
 		}
 	}
-	env[budgetName] = &budget{start: time.Now()}
+	env[budgetName] = &budget{ctx: ctx, start: time.Now()}
 	out, err := expr.Run(p.code, env)
 	if err == nil {
 		out, err = export(out)
 	}
 	if err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		var refused *tapedeck.Error
 		if errors.As(err, &refused) {
 			return nil, tapedeck.Errorf(tapedeck.Invalid, "the expression %s fails: %s", quote(p.text), refused.Message).WithHint("%s", refused.Hint).Because(err)
@@ -137,8 +142,8 @@ func (p *Program) Eval(variables map[string]any) (any, error) {
 }
 
 // Bool evaluates a condition. A result that is not true or false is an error.
-func (p *Program) Bool(variables map[string]any) (bool, error) {
-	v, err := p.Eval(variables)
+func (p *Program) Bool(ctx context.Context, variables map[string]any) (bool, error) {
+	v, err := p.Eval(ctx, variables)
 	if err != nil {
 		return false, err
 	}
@@ -161,7 +166,9 @@ func missing(text, name string, variables map[string]any) error {
 	return e.WithHint("the variables are %s; a comparison with null, as in %s != null, is allowed for a variable that may be missing", strings.Join(names, ", "), name)
 }
 
-var goNames = strings.NewReplacer("expression.decimalNumber", "number", "expression.farNumber", "number")
+// ownNames are names that no author wrote, and what stands for them in an error.
+var ownNames = strings.NewReplacer("expression.decimalNumber", "number", "expression.farNumber", "number",
+	`Identifier("`+literalName+`")`, "Number", variablePrefix, "", spaceInName, " ")
 
 // cause returns the first line of an error of expr, without the excerpt of the
 // translated text, which the user did not write.
@@ -176,10 +183,10 @@ func cause(err error) string {
 		}
 	}
 	text, _, _ = strings.Cut(text, "\n")
-	text = goNames.Replace(text)
+	text = ownNames.Replace(text)
 	switch { // no names of Go's types
-	case strings.Contains(text, "int(number)"), strings.Contains(text, "cannot use number as argument (type int)"):
-		text = "a whole number is needed where it has another one"
+	case strings.Contains(text, "operation: int("), strings.Contains(text, "cannot use number as argument (type int)"):
+		text = "a whole number is needed where it has another value"
 	case strings.Contains(text, "interface conversion") && strings.HasSuffix(text, "not string"):
 		text = "a text is needed where it has another value"
 	case strings.Contains(text, "interface conversion"), strings.Contains(text, "reflect"):

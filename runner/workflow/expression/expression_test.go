@@ -60,7 +60,7 @@ func TestEval(t *testing.T) {
 		p, err := expression.Compile(source)
 		var got any
 		if err == nil {
-			got, err = p.Eval(vars(t))
+			got, err = p.Eval(t.Context(), vars(t))
 		}
 		if want == "" {
 			if err == nil {
@@ -92,6 +92,8 @@ func TestRefused(t *testing.T) {
 		`$env`: "reserved", `__guard(1)`: "reserved", `repeat("x", 9)`: "there is no function repeat", `b"x"`: "cannot be read", `/* open`: "comment without its end", `a ? b`: "cannot be read", "\xff": "UTF-8",
 		`1 2`: "cannot be read", `= iban: "DE456"`: "cannot be read", `then`: "no beginning", strings.Repeat("(", 200) + "1": "levels", strings.Repeat("1+", 3000) + "1": "nodes", strings.Repeat(" ", 70000) + "1": "",
 		strings.Repeat("a", 70000): "at most 65536",
+		`x 9007199254740993000000`: `unexpected token Number("9007199254740993000000")`, `x 9_007199254740993000000`: `Number("9_007199254740993000000")`, `12345678901234567890123456789012345 + 1`: "the number 12345678901234567890123456789012345 cannot be", `"a" - 9007199254740993000000`: `- cannot have "a" and 9007199254740993000000`, `-9007199254740993000000 - "a"`: `- cannot have -9007199254740993000000 and "a"`, `1.50 < true`: "< cannot have 1.5 and true",
+		`null < 3`: "< cannot have null and 3", `(name + 1) - "x"`: `- cannot have a value and "x"`, `count - "x"`: `- cannot have count and "x"`, `x 1e400`: "unexpected token Number", `1 x y`: `unexpected token Identifier("x y")`, `- "a"`: `- needs a number, not "a"`,
 	} {
 		p, err := expression.Compile(source)
 		if want == "" {
@@ -102,7 +104,7 @@ func TestRefused(t *testing.T) {
 		}
 		if err == nil {
 			t.Errorf("%.60s is accepted as %s", source, p)
-		} else if !strings.Contains(err.Error(), want) || tapedeck.KindOf(err) != tapedeck.Invalid || len(err.Error()) > 600 {
+		} else if !strings.Contains(err.Error(), want) || tapedeck.KindOf(err) != tapedeck.Invalid || len(err.Error()) > 600 || strings.Contains(err.Error(), "__") && !strings.Contains(source, "__") {
 			t.Errorf("%.60s: %s error %q, want a part %q", source, tapedeck.KindOf(err), err, want)
 		}
 	}
@@ -134,7 +136,7 @@ func TestFails(t *testing.T) {
 		if strings.Contains(want, "steps") || want == "fails" { // such as would take all steps, which are many
 			restore = expression.SetMaxSteps(60_000)
 		}
-		out, err := p.Eval(v)
+		out, err := p.Eval(t.Context(), v)
 		restore()
 		if err == nil {
 			t.Errorf("%s is %.60v", source, out)
@@ -142,7 +144,7 @@ func TestFails(t *testing.T) {
 			t.Errorf("%s: error %q, want a part %q", source, err, want)
 		}
 	}
-	if _, err := must(t, `name`).Bool(vars(t)); err == nil || err.Error() != `the condition "name" is the text "Ada", not true or false` {
+	if _, err := must(t, `name`).Bool(t.Context(), vars(t)); err == nil || err.Error() != `the condition "name" is the text "Ada", not true or false` {
 		t.Error(err)
 	}
 }
@@ -201,7 +203,7 @@ func TestValues(t *testing.T) {
 		v, err := parse(c.source)
 		var got any
 		if err == nil {
-			got, err = v.Eval(vars(t))
+			got, err = v.Eval(t.Context(), vars(t))
 		}
 		if (err != nil) != (c.want == "") {
 			t.Errorf("%s: %v, %v", c.source, got, err)
@@ -211,7 +213,7 @@ func TestValues(t *testing.T) {
 		}
 	}
 	large, _ := expression.ParseValue("{{ name }}{{ name }}")
-	if _, err := large.Eval(map[string]any{"name": strings.Repeat("x", 600_000)}); err == nil || !strings.Contains(err.Error(), "1 MiB") {
+	if _, err := large.Eval(t.Context(), map[string]any{"name": strings.Repeat("x", 600_000)}); err == nil || !strings.Contains(err.Error(), "1 MiB") {
 		t.Error(err)
 	}
 }
@@ -233,7 +235,7 @@ func TestScript(t *testing.T) {
 			t.Errorf("%s: %v", source, err)
 			continue
 		}
-		assigned, value, err := s.Run(vars(t))
+		assigned, value, err := s.Run(t.Context(), vars(t))
 		a, _ := json.Marshal(assigned)
 		v, _ := json.Marshal(value)
 		if got := string(a) + " " + string(v); err != nil || got != want {
@@ -252,7 +254,7 @@ func TestScript(t *testing.T) {
 	} {
 		s, err := expression.CompileScript(source)
 		if err == nil {
-			_, _, err = s.Run(vars(t))
+			_, _, err = s.Run(t.Context(), vars(t))
 		}
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want a part %q", source, err, want)

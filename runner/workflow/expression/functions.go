@@ -21,6 +21,7 @@ import (
 // bounds.
 var disabled = []string{"now", "date", "duration", "timezone", "repeat", "replace", "join", "concat", "string", "uniq",
 	"abs", "ceil", "floor", "round", "int", "float", "min", "max", "mean", "median", "sort", "type", "toJSON", "fromJSON", // ours know decimals
+	"indexOf", "lastIndexOf", "fromBase64", // ours know characters
 	"bitand", "bitor", "bitxor", "bitnand", "bitnot", "bitshl", "bitshr", "bitushr", // ours lose no bits
 }
 
@@ -71,6 +72,9 @@ var functions = map[string]function{
 	"is_empty":        costing(0, 1, func(a []any) (any, error) { return one(a, isEmpty) }),
 	"get_or_else":     cheap(getOrElse),
 	"substring":       costing(8, 0, substring),
+	"indexOf":         costing(2, 0, func(a []any) (any, error) { return position("indexOf", a, strings.Index) }),
+	"lastIndexOf":     costing(2, 0, func(a []any) (any, error) { return position("lastIndexOf", a, strings.LastIndex) }),
+	"fromBase64":      costing(2, 0, fromBase64),
 	"starts_with":     costing(1, 0, func(a []any) (any, error) { return texts(a, strings.HasPrefix) }),
 	"ends_with":       costing(1, 0, func(a []any) (any, error) { return texts(a, strings.HasSuffix) }),
 	"string_contains": costing(1, 0, func(a []any) (any, error) { return texts(a, strings.Contains) }),
@@ -125,6 +129,9 @@ var ownFunctions = map[string]function{
 	sumName:         sum,
 	pairsName:       sortPairs,
 	keyName:         costing(1, 0, func(a []any) (any, error) { return key(a[0]) }),
+	charactersName:  costing(10, 0, func(a []any) (any, error) { return characters(a[0]), nil }),
+	sliceName:       costing(4, 0, func(a []any) (any, error) { return slice(a[0], a[1], a[2]) }),
+	listName:        cheap(func(a []any) (any, error) { return needList(a[0].(string), a[1]) }),
 	textName:        costing(12, 0, func(a []any) (any, error) { return needText(a[0].(string), a[1]) }),
 	wholeName:       cheap(func(a []any) (any, error) { return whole(a[0].(string), a[1]) }),
 	lookedAt:        costing(1, 1, func(a []any) (any, error) { return a[0], nil }),
@@ -269,45 +276,6 @@ func getOrElse(a []any) (any, error) {
 		return a[0], nil
 	}
 	return a[1], nil
-}
-
-// substring counts characters from 1, as FEEL does, and from the end if start is
-// negative.
-func substring(a []any) (any, error) {
-	if len(a) < 2 || len(a) > 3 || !isString(a[0]) {
-		return wrong("it takes a text, a start from 1 and perhaps a length")
-	}
-	runes := []rune(a[0].(string))
-	start, ok := a[1].(int)
-	if !ok || start == 0 {
-		return wrong("the start is a whole number, from 1 or from -1")
-	}
-	if start < 0 {
-		start = max(len(runes)+start+1, 1)
-	}
-	length := len(runes)
-	if len(a) == 3 {
-		if length, ok = a[2].(int); !ok || length < 0 {
-			return wrong("the length is a whole number from 0")
-		}
-	}
-	from := min(start-1, len(runes))
-	return string(runes[from : from+min(length, len(runes)-from)]), nil
-}
-
-// trimText is trim with the characters to cut off.
-func trimText(b *budget, a []any) (any, error) {
-	for _, v := range a {
-		if _, err := needText("trim", v); err != nil {
-			return nil, err
-		}
-	}
-	text, cut := a[0].(string), a[1].(string)
-	// Each character of the text is looked for in the others.
-	if err := b.spend(textTicks(text) * (1 + textTicks(cut))); err != nil {
-		return nil, err
-	}
-	return strings.Trim(text, cut), nil
 }
 
 func listContains(b *budget, a []any) (any, error) {

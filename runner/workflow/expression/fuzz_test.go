@@ -33,19 +33,19 @@ func FuzzCompile(f *testing.F) {
 		if p, err := expression.Compile(source); err != nil {
 			check(nil, err)
 		} else {
-			check(p.Eval(variables0))
+			check(p.Eval(t.Context(), variables0))
 		}
 		for _, parse := range []func(string) (*expression.Value, error){expression.ParseValue, expression.ParseJUEL} {
 			if v, err := parse(source); err != nil {
 				check(nil, err)
 			} else {
-				check(v.Eval(variables0))
+				check(v.Eval(t.Context(), variables0))
 			}
 		}
 		if s, err := expression.CompileScript(source); err != nil {
 			check(nil, err)
 		} else {
-			_, v, err := s.Run(variables0)
+			_, v, err := s.Run(t.Context(), variables0)
 			check(v, err)
 		}
 	})

@@ -22,13 +22,16 @@ const (
 	lengthName = "__length"
 	trimName   = "__trim"
 
-	literalName = "__literal" // of a number that expr-lang cannot read; only until it is compiled
-	textName    = "__text"
-	wholeName   = "__whole"
-	keyName     = "__key"
-	sumName     = "__sum"
-	pairsName   = "__sort_pairs"
-	equalName   = "__equal"
+	literalName    = "__literal" // of a number that expr-lang cannot read; only until it is compiled
+	charactersName = "__characters"
+	sliceName      = "__slice"
+	listName       = "__list"
+	textName       = "__text"
+	wholeName      = "__whole"
+	keyName        = "__key"
+	sumName        = "__sum"
+	pairsName      = "__sort_pairs"
+	equalName      = "__equal"
 )
 
 // operators are our functions for the operators of expr-lang, which know no decimals.
@@ -40,8 +43,9 @@ var operators = map[string]string{
 // guards puts a guard around everything that makes a new value or repeats, and replaces
 // operators and numbers with our own.
 type guards struct {
-	source []rune // that the tree is of; locations count runes
-	err    *tapedeck.Error
+	source  []rune   // that the tree is of; locations count runes
+	widened []string // see translator
+	err     *tapedeck.Error
 }
 
 // Visit implements ast.Visitor. It does not come to the nodes that it makes.
@@ -61,6 +65,9 @@ func (g *guards) Visit(node *ast.Node) {
 		keepElements(n)
 		ast.Patch(node, guarded(builtinCall(n)))
 	case *ast.MemberNode:
+		if _, member := n.Property.(*ast.StringNode); !member {
+			n.Node = own(charactersName, n.Node)
+		}
 		if literalKind(n.Property) == noLiteral { // a long text takes long to look up
 			n.Property = own(lengthName, n.Property)
 		}
@@ -78,8 +85,10 @@ func (g *guards) Visit(node *ast.Node) {
 			n.Nodes[i] = kept(n.Nodes[i])
 		}
 		ast.Patch(node, guarded(n))
-	case *ast.MapNode, *ast.SliceNode:
-		ast.Patch(node, guarded(*node))
+	case *ast.SliceNode:
+		ast.Patch(node, guarded(sliceCall(n)))
+	case *ast.MapNode:
+		ast.Patch(node, guarded(n))
 	}
 }
 
@@ -93,7 +102,7 @@ func (g *guards) literal(n *ast.FloatNode) ast.Node {
 	if f, err := strconv.ParseFloat(text, 64); err != nil || f != n.Value {
 		g.refuse("a number cannot be read")
 	}
-	return g.number(text)
+	return g.number(asWritten(text, g.widened))
 }
 
 // number returns the node of a number.
@@ -123,8 +132,14 @@ func (g *guards) unary(node *ast.Node, n *ast.UnaryNode) {
 		}
 		ast.Patch(node, v)
 		return
+	case *ast.ConstantNode:
+		if d, ok := v.Value.(decimalNumber); ok && n.Operator == "-" {
+			v.Value = decimalNumber{d.d.Neg()}
+		}
+		ast.Patch(node, v)
+		return
 	case *ast.StringNode, *ast.BoolNode, *ast.NilNode:
-		g.refuse("%s needs a number, not %s", n.Operator, v)
+		g.refuse("%s needs a number, not %s", n.Operator, literalText(v))
 	}
 	ast.Patch(node, own(name, n.Node))
 }
@@ -158,7 +173,7 @@ func (g *guards) binary(node *ast.Node, n *ast.BinaryNode) {
 		return
 	}
 	if mismatch {
-		g.refuse("%s cannot have %s and %s", n.Operator, n.Left, n.Right)
+		g.refuse("%s cannot have %s and %s", n.Operator, literalText(n.Left), literalText(n.Right))
 	}
 	switch n.Operator {
 	case "!=":
@@ -192,6 +207,25 @@ func literalKind(n ast.Node) int {
 		return numberLiteral
 	}
 	return noLiteral
+}
+
+// literalText returns a value in a sentence as it is written in the expression.
+func literalText(n ast.Node) string {
+	switch n := n.(type) {
+	case *ast.NilNode:
+		return "null"
+	case *ast.BoolNode:
+		return n.String()
+	case *ast.IntegerNode:
+		return n.String()
+	case *ast.StringNode:
+		return quote(n.Value)
+	case *ast.ConstantNode:
+		return text(n.Value)
+	case *ast.IdentifierNode:
+		return variableName(n.Value)
+	}
+	return "a value"
 }
 
 func notNumber(kind int) bool { return kind != noLiteral && kind != numberLiteral }
@@ -253,6 +287,9 @@ func builtinCall(n *ast.BuiltinNode) ast.Node {
 	if n.Name == "trim" && len(n.Arguments) == 2 {
 		return own(trimName, n.Arguments...)
 	}
+	if len(n.Arguments) > 0 {
+		n.Arguments[0] = collection(n.Name, n.Arguments[0])
+	}
 	for i := range min(textArguments[n.Name], len(n.Arguments)) {
 		n.Arguments[i] = own(textName, &ast.StringNode{Value: n.Name}, n.Arguments[i])
 	}
@@ -283,19 +320,38 @@ func builtinCall(n *ast.BuiltinNode) ast.Node {
 	return n
 }
 
+// collection returns the first argument of a function of expr-lang so that it has no bytes of a
+// text. A literal of another type is refused when it is compiled.
+func collection(name string, n ast.Node) ast.Node {
+	switch name {
+	case "first", "last", "get":
+		return own(charactersName, n)
+	case "all", "none", "any", "one", "filter", "map", "find", "findIndex", "findLast", "findLastIndex", "count",
+		"groupBy", "sortBy", "sum", "reduce", "take", "reverse", "flatten":
+		if literalKind(n) == noLiteral {
+			return own(listName, &ast.StringNode{Value: name}, n)
+		}
+	}
+	return n
+}
+
+// sliceCall returns our own slice, which counts the characters of a text.
+func sliceCall(n *ast.SliceNode) ast.Node {
+	from, to := n.From, n.To
+	if from == nil {
+		from = &ast.IntegerNode{}
+	}
+	if to == nil {
+		to = &ast.IntegerNode{Value: sliceEnd}
+	}
+	return own(sliceName, n.Node, from, to)
+}
+
 // textArguments says how many of the first arguments of a function of expr-lang are texts.
 // Given another value, the function fails with the names of Go's types.
 var textArguments = map[string]int{
-	"upper": 1, "lower": 1, "trim": 2, "trimPrefix": 2, "trimSuffix": 2, "split": 2, "splitAfter": 2, "indexOf": 2,
-	"lastIndexOf": 2, "hasPrefix": 2, "hasSuffix": 2, "toBase64": 1, "fromBase64": 1,
-}
-
-// needText returns v if it is a text, else an error with the name of the function.
-func needText(name string, v any) (any, error) {
-	if !isString(v) {
-		return wrong("%s needs a text, not %s", name, describe(v))
-	}
-	return v, nil
+	"upper": 1, "lower": 1, "trim": 2, "trimPrefix": 2, "trimSuffix": 2, "split": 2, "splitAfter": 2,
+	"hasPrefix": 2, "hasSuffix": 2, "toBase64": 1,
 }
 
 // own returns the call of one of our functions.

@@ -59,7 +59,7 @@ func TestNumbers(t *testing.T) {
 		p, err := expression.Compile(source)
 		var got any
 		if err == nil {
-			got, err = p.Eval(exact(t, numbers))
+			got, err = p.Eval(t.Context(), exact(t, numbers))
 		}
 		if want == "" {
 			if err == nil {
@@ -108,7 +108,7 @@ func TestBits(t *testing.T) {
 		`bitshl(1, 63)`: "! 1 shifted by 63 bits does not fit in 64 bits", `bitshl(1, 64)`: "! does not fit", `bitshl(most, 1)`: "! does not fit", `bitshl(3, 62)`: "! does not fit", `bitshl(-3, 62)`: "! does not fit", `bitshl(1, -1)`: "! bits from 0, not -1", `bitshr(1, -1)`: "! bits from 0", `bitushr(1, -1)`: "! bits from 0",
 		`bitand(1, 0.5)`: "! it takes whole numbers of 64 bits, not 0.5", `bitor(above, 1)`: "! not 9223372036854775808", `bitxor(1, above)`: "! 64 bits", `bitnand(1.5, 1)`: "! 64 bits", `bitnot(0.5)`: "! 64 bits", `bitnot(above)`: "! 64 bits", `bitshl(0.5, 1)`: "! 64 bits", `bitshl(1, 0.5)`: "! 64 bits", `bitshr(above, 1)`: "! 64 bits", `bitushr(above, 1)`: "! 64 bits", `bitand(far, 1)`: "! the number 1e7000", `bitand("1", 1)`: "! the text", `bitand(1)`: "! two whole numbers", `bitnot()`: "! one whole number",
 	} {
-		out, err := must(t, source).Eval(exact(t, numbers))
+		out, err := must(t, source).Eval(t.Context(), exact(t, numbers))
 		got := fmt.Sprint(out)
 		if err != nil {
 			got = "! " + err.Error()
@@ -140,7 +140,7 @@ func TestNumbersFail(t *testing.T) {
 		p, err := expression.Compile(source)
 		var out any
 		if err == nil {
-			out, err = p.Eval(v)
+			out, err = p.Eval(t.Context(), v)
 		}
 		if err == nil {
 			t.Errorf("%s is %.60s", source, fmt.Sprint(out))
@@ -162,7 +162,7 @@ func TestManyNumbers(t *testing.T) {
 			double + "a60 == a60": "more than 1 MiB", double + "a60": "more than 1 MiB",
 			`map(1..100000, # + 0.1)`: "more than 1 MiB", `all(map(1..9000, # + 0.1), all(1..9000, # > 0.5))`: "too many steps", `let a = [0.1, 0.2]; let b = [a,a,a,a,a,a,a,a,a,a]; let c = [b,b,b,b,b,b,b,b,b,b]; let d = [c,c,c,c,c,c,c,c,c,c]; let e = [d,d,d,d,d,d,d,d,d,d]; let f = [e,e]; f`: "more than 1 MiB",
 		} {
-			out, err := must(t, source).Eval(nil)
+			out, err := must(t, source).Eval(t.Context(), nil)
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: %.60s, %v", source, fmt.Sprint(out), err)
 			}
@@ -183,7 +183,7 @@ func TestNumbersOfCallers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out, err := p.Eval(v)
+		out, err := p.Eval(t.Context(), v)
 		if b, _ := json.Marshal(out); err != nil || string(b) != want {
 			t.Errorf("%s is %s, %v", source, b, err)
 		}
@@ -211,7 +211,7 @@ func TestCompileAtOnce(t *testing.T) {
 		group.Go(func() {
 			for _, source := range []string{`sum([0.1, 0.2]) == 0.3`, `now()`, `round(1.5) ** 2 > 3`, `sort([2, 1.5])[0] in [1.5]`} {
 				if p, err := expression.Compile(source); err == nil {
-					if v, err := p.Eval(nil); v != true || err != nil {
+					if v, err := p.Eval(t.Context(), nil); v != true || err != nil {
 						t.Errorf("%s is %v, %v", source, v, err)
 					}
 				} else if source != `now()` {
@@ -239,7 +239,7 @@ func BenchmarkNumbers(b *testing.B) {
 		})
 		b.Run(source, func(b *testing.B) {
 			for b.Loop() {
-				if _, err := p.Eval(v); err != nil {
+				if _, err := p.Eval(b.Context(), v); err != nil {
 					b.Fatal(err)
 				}
 			}

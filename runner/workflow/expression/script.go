@@ -1,6 +1,7 @@
 package expression
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"strings"
@@ -101,14 +102,14 @@ func (s *Script) Uses() []Use {
 // Run evaluates the lines, each with the variables that those before it assigned. It
 // returns the assigned variables, and the value of the last line, nil if that assigns a
 // variable.
-func (s *Script) Run(variables map[string]any) (assigned map[string]any, value any, err error) {
+func (s *Script) Run(ctx context.Context, variables map[string]any) (assigned map[string]any, value any, err error) {
 	seen := maps.Clone(variables)
 	if seen == nil {
 		seen = map[string]any{}
 	}
 	assigned = map[string]any{}
 	for _, l := range s.lines {
-		v, err := l.program.Eval(seen)
+		v, err := l.program.Eval(ctx, seen)
 		if err != nil {
 			return nil, nil, fmt.Errorf("line %d of the script: %w", l.line, err)
 		}

@@ -61,28 +61,41 @@ var wordOperators = map[string]bool{
 	"startsWith": true, "endsWith": true, "if": true, "then": true, "else": true,
 }
 
-// translate returns the expression in the language of expr-lang.
-func translate(source string, lang dialect) (string, error) {
+// translate returns the expression in the language of expr-lang, and the numbers that have a
+// point only there.
+func translate(source string, lang dialect) (out string, widened []string, err error) {
 	tokens, err := scan(source)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	t := &translator{source: source, tokens: tokens, lang: lang}
-	out, err := t.group(0, false)
+	out, err = t.group(0, false)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	if t.i < len(t.tokens) {
-		return "", t.refuse("%q has no beginning", t.tokens[t.i].text)
+		return "", nil, t.refuse("%q has no beginning", t.tokens[t.i].text)
 	}
-	return out, nil
+	return out, t.widened, nil
 }
 
 type translator struct {
-	source string
-	tokens []token
-	i      int
-	lang   dialect
+	source  string
+	tokens  []token
+	i       int
+	lang    dialect
+	widened []string // whole numbers to which number has added wholePoint
+}
+
+// wholePoint makes of a whole number one that expr-lang reads as a float64.
+const wholePoint = ".0"
+
+// asWritten returns a text of expr-lang without the points that its author did not write.
+func asWritten(text string, widened []string) string {
+	for _, n := range widened {
+		text = strings.ReplaceAll(text, n+wholePoint, n)
+	}
+	return text
 }
 
 const maxDepth = 100 // of brackets and of if
@@ -129,6 +142,9 @@ func (t *translator) one(depth int) (string, error) {
 	case tok.kind == stringToken && tok.text[0] != '`':
 		t.i++
 		return lineBreaks.Replace(t.escapes(tok.text)), nil
+	case tok.kind == numberToken && t.key():
+		t.i++
+		return strconv.Quote(tok.text), nil
 	case tok.kind == numberToken:
 		t.i++
 		return t.number(tok.text)
@@ -154,7 +170,8 @@ func (t *translator) number(text string) (string, error) {
 	plain := strings.ReplaceAll(text, "_", "")
 	if strings.Trim(plain, "0123456789") == "" {
 		if _, err := strconv.ParseInt(plain, 10, 64); err != nil {
-			text += ".0"
+			t.widened = append(t.widened, text, plain)
+			text += wholePoint
 		}
 	}
 	if f, err := strconv.ParseFloat(text, 64); err != nil && math.IsInf(f, 0) {
@@ -293,7 +310,7 @@ func variableName(name string) string {
 	return name
 }
 
-// key reports whether the word is the key of an object.
+// key reports whether the token is the key of an object.
 func (t *translator) key() bool {
 	return t.i > 0 && t.i+1 < len(t.tokens) && t.tokens[t.i+1].is(":") && (t.tokens[t.i-1].is("{") || t.tokens[t.i-1].is(","))
 }

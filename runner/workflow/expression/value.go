@@ -1,6 +1,7 @@
 package expression
 
 import (
+	"context"
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
@@ -85,23 +86,23 @@ func (v *Value) Uses() []Use {
 
 // Eval returns the value. Fixed texts and templates are strings; for expressions see
 // [Program.Eval].
-func (v *Value) Eval(variables map[string]any) (any, error) {
+func (v *Value) Eval(ctx context.Context, variables map[string]any) (any, error) {
 	if v.program != nil {
-		return v.program.Eval(variables)
+		return v.program.Eval(ctx, variables)
 	}
 	if v.template == nil {
 		return v.Text, nil
 	}
-	return v.fill(variables, text)
+	return v.fill(ctx, variables, text)
 }
 
 // fill returns the text of a template. It writes values with a function of the caller.
-func (v *Value) fill(variables map[string]any, write func(any) string) (string, error) {
+func (v *Value) fill(ctx context.Context, variables map[string]any, write func(any) string) (string, error) {
 	var b strings.Builder
 	for _, p := range v.template {
 		s := p.text
 		if p.program != nil {
-			out, err := p.program.Eval(variables)
+			out, err := p.program.Eval(ctx, variables)
 			if err != nil {
 				return "", err
 			}
@@ -116,8 +117,8 @@ func (v *Value) fill(variables map[string]any, write func(any) string) (string, 
 }
 
 // Render returns the value as text: null is nothing, lists and objects are JSON.
-func (v *Value) Render(variables map[string]any) (string, error) {
-	out, err := v.Eval(variables)
+func (v *Value) Render(ctx context.Context, variables map[string]any) (string, error) {
+	out, err := v.Eval(ctx, variables)
 	if err != nil {
 		return "", err
 	}
@@ -127,11 +128,11 @@ func (v *Value) Render(variables map[string]any) (string, error) {
 // Key returns the value as a text that another one has to be equal to: the correlation key
 // of a message. The same number is always the same text, without an exponent. Null and the
 // empty text are errors, because they would be the key of nothing in particular.
-func (v *Value) Key(variables map[string]any) (key string, err error) {
+func (v *Value) Key(ctx context.Context, variables map[string]any) (key string, err error) {
 	var out any
 	if v.template != nil {
-		key, err = v.fill(variables, func(v any) string { s, _ := plainText(v); return s })
-	} else if out, err = v.Eval(variables); err == nil {
+		key, err = v.fill(ctx, variables, func(v any) string { s, _ := plainText(v); return s })
+	} else if out, err = v.Eval(ctx, variables); err == nil {
 		var ok bool
 		if key, ok = plainText(out); !ok {
 			err = tapedeck.Errorf(tapedeck.Invalid, "the correlation key %s is the number %s, which has more than %d digits", quote(v.Text), shorten(key, 50), maxKey)

@@ -1,6 +1,7 @@
 package expression
 
 import (
+	"context"
 	"reflect"
 	"time"
 
@@ -18,6 +19,7 @@ const (
 	decimalTicks = 16 // to compute a decimal
 	bytesOfTick  = 64 // of texts that are compared or copied
 	maxTime      = 30 * time.Second
+	ticksOfLook  = 256 * ticksOfStep // between two looks at the context, half a millisecond
 
 	maxDepthOfValue = 200
 	maxKept         = 32 * MaxSize
@@ -28,10 +30,12 @@ var maxWork = 1_000_000
 
 // A budget is what one evaluation may use.
 type budget struct {
-	ticks int
-	kept  int // bytes of the elements of lists and objects that are being made
-	start time.Time
-	deep  bool // a value is nested too deep to be measured
+	ctx      context.Context
+	ticks    int
+	nextLook int // the ticks after which to look at ctx
+	kept     int // bytes of the elements of lists and objects that are being made
+	start    time.Time
+	deep     bool // a value is nested too deep to be measured
 }
 
 // sizeError is the error of a value that measure refuses.
@@ -42,12 +46,16 @@ func (b *budget) sizeError() error {
 	return errSize
 }
 
-// spend counts ticks, and fails if they are used up.
+// spend counts ticks, and fails if they are used up, or if the evaluation was stopped.
 func (b *budget) spend(ticks int) error {
 	if b.ticks += ticks; b.ticks > maxWork*ticksOfStep {
 		return errWork
 	}
-	return nil
+	if b.ticks < b.nextLook {
+		return nil
+	}
+	b.nextLook = b.ticks + ticksOfLook
+	return b.ctx.Err()
 }
 
 // textTicks returns a tick for 16 bytes of a text, 0 for another value.

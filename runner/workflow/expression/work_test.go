@@ -1,6 +1,8 @@
 package expression_test
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -50,13 +52,44 @@ func TestKept(t *testing.T) {
 		`len(map(big, long + "x")) > 0`, `len(groupBy(numbers, long + string(#))) > 0`, `sum(big, len(long)) > 0 and len(sortBy(numbers, long + string(#))) > 0`,
 		`len(map(big, len(map(1..2, long + "x")))) > 0`, `len([` + many + `]) > 0`, `len({"a": [` + many + `]}) > 0`, `len(map(big, split(long, "x"))) > 0`,
 	} {
-		_, err := must(t, source).Eval(v)
+		_, err := must(t, source).Eval(t.Context(), v)
 		if err == nil || !strings.Contains(err.Error(), "it makes lists of more than 32 MiB together") {
 			t.Errorf("%.60s: %v", source, err)
 		}
 	}
-	if out, err := must(t, `len(map(1..10000, "a text of " + string(#))) + len(map(1..10000, [#, [# + 1]]))`).Eval(v); out != 20_000 || err != nil {
+	if out, err := must(t, `len(map(1..10000, "a text of " + string(#))) + len(map(1..10000, [#, [# + 1]]))`).Eval(t.Context(), v); out != 20_000 || err != nil {
 		t.Error(out, err)
+	}
+}
+
+// A stopping is a context that is cancelled when it has been looked at a few times.
+type stopping struct {
+	context.Context
+	left int
+}
+
+func (s *stopping) Err() error {
+	if s.left--; s.left < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestStopped: an evaluation ends soon after its context, whatever it is busy with.
+func TestStopped(t *testing.T) {
+	defer expression.SetMaxSteps(60_000)()
+	v := hostileVariables()
+	for _, source := range hostile {
+		p := must(t, source)
+		for _, looks := range []int{0, 1} {
+			ctx := &stopping{t.Context(), looks}
+			if _, err := p.Eval(ctx, v); !errors.Is(err, context.Canceled) {
+				t.Errorf("%.60s, stopped at look %d: %v", source, looks, err)
+			}
+		}
+	}
+	if _, err := must(t, `all(big, all(big, true))`).Bool(&stopping{t.Context(), 3}, v); !errors.Is(err, context.Canceled) {
+		t.Error(err)
 	}
 }
 
@@ -65,11 +98,11 @@ func TestKept(t *testing.T) {
 func TestHostile(t *testing.T) {
 	defer expression.SetMaxSteps(6_000)()
 	v := hostileVariables()
-	if out, err := must(t, `all(big, 1 < 2 and ok and not (# == 1))`).Eval(v); out != true || err != nil {
+	if out, err := must(t, `all(big, 1 < 2 and ok and not (# == 1))`).Eval(t.Context(), v); out != true || err != nil {
 		t.Error(out, err)
 	}
 	for _, source := range hostile {
-		_, err := must(t, source).Eval(v)
+		_, err := must(t, source).Eval(t.Context(), v)
 		if err == nil || !strings.Contains(err.Error(), "it takes too many steps") {
 			t.Errorf("%.60s: %v", source, err)
 		}
