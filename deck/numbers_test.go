@@ -38,7 +38,7 @@ func TestExactNumbers(t *testing.T) {
 		}
 		bpmn, _ := json.Marshal(exactDiagram)
 		run := func(id string) string { return `{"bpmn":` + string(bpmn) + `,"variables":{"id":` + id + `}}` }
-		for id, want := range map[string]string{"9007199254740993.5": "a whole number", "1e7000": "34 digits", "0": "at least 1"} {
+		for id, want := range map[string]string{"9007199254740993.5": "a whole number", "1e34": "a whole number has at most 34 digits", "1e7000": "34 digits", "0": "at least 1"} {
 			if answer := ask("POST", "/workflows/run", run(id), 400); !strings.Contains(answer, want) {
 				t.Errorf("%s: %s", id, answer)
 			}
@@ -89,6 +89,9 @@ func TestExactNumbers(t *testing.T) {
 		look()
 		if got := wait().Correlation; got != "9007199254740993" {
 			t.Fatalf("it waits for %q", got)
+		}
+		if got := ask("POST", session+"/messages", `{"name":"paid","correlation":""}`, 400); !strings.Contains(got, "the correlation of the message is an empty text") {
+			t.Error(got)
 		}
 		ask("POST", session+"/messages", `{"name":"paid","correlation":"9007199254740992"}`, 200) // it is kept for an element that may come
 		look()

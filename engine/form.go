@@ -105,6 +105,9 @@ func checkField(f *tapedeck.FormField, raw json.RawMessage) error {
 		if f.Type == "integer" && !n.Whole() {
 			return wrong("a whole number")
 		}
+		if f.Type == "integer" && !n.Integer() {
+			return tapedeck.Errorf(tapedeck.Invalid, "the field %q cannot have the number %.40s: a whole number has at most %d digits", f.ID, text, decimal.Digits)
+		}
 		return checkRange(f, n)
 	default:
 		s, ok := v.(string)

@@ -229,6 +229,10 @@ func (d Decimal) Int() (int, bool) {
 // Whole reports whether d has no digits behind the point.
 func (d Decimal) Whole() bool { return d.exp >= 0 }
 
+// Integer reports whether d is a whole number all of whose digits are there: 1e34 has more than
+// a Decimal, and is written with an exponent.
+func (d Decimal) Integer() bool { return d.Whole() && len(d.digits(nil))+int(d.exp) <= Digits }
+
 // digits appends the digits, without a point.
 func (d Decimal) digits(b []byte) []byte {
 	const group = 1e19 // the largest power of ten in a uint64; hi is below it

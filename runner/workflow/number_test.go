@@ -91,7 +91,7 @@ func TestExactNumbers(t *testing.T) {
 // TestExactTask: the text of a task becomes the number that it is.
 func TestExactTask(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		for text, want := range map[string]string{exactID: exactID, "12.50": "12.5", "12345678901234567890": "12345678901234567890", "1e7000": "", "NaN": "", "0x10": ""} {
+		for text, want := range map[string]string{exactID: exactID, "12.0": "12", "12.50": "", "12345678901234567890": "12345678901234567890", "1e33": "1000000000000000000000000000000000", "1e34": "", "1e7000": "", "NaN": "", "0x10": ""} {
 			h := newHost(t, diagramOf(`<startEvent id="S"><extensionElements><tapedeck:form><tapedeck:field id="task" type="integer"/></tapedeck:form></extensionElements></startEvent>`+end, "S>E"))
 			in := h.invocation("")
 			in.Task = text

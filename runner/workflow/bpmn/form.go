@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/tapedeck/tapedeck/internal/decimal"
 	"github.com/tapedeck/tapedeck/runner/workflow/expression"
@@ -63,21 +65,8 @@ func constant(v *expression.Value) (string, bool) {
 // wrong says what is wrong with the default of a field, "" if nothing is.
 func (f *Field) wrong(text string) string {
 	switch f.Type {
-	case IntegerField:
-		d, err := decimal.Parse(text)
-		if strings.Trim(text, "+-0123456789") != "" || errors.Is(err, decimal.ErrSyntax) {
-			return fmt.Sprintf("%.40q, not a whole number", text)
-		}
-		if err != nil || !d.Whole() {
-			return fmt.Sprintf("%.40q: %s", text, decimal.Bounds)
-		}
-	case NumberField:
-		switch _, err := decimal.Parse(text); {
-		case errors.Is(err, decimal.ErrSyntax):
-			return fmt.Sprintf("%.40q, not a number", text)
-		case err != nil:
-			return fmt.Sprintf("%.40q: %s", text, decimal.Bounds)
-		}
+	case IntegerField, NumberField:
+		return f.wrongNumber(text)
 	case BooleanField:
 		if text != "true" && text != "false" {
 			return fmt.Sprintf("%.40q, not true or false", text)
@@ -90,8 +79,47 @@ func (f *Field) wrong(text string) string {
 		if _, err := parseDate(text); err != nil {
 			return fmt.Sprintf("%.40q, not a date such as 2026-12-24", text)
 		}
+	default:
+		n := utf8.RuneCountInString(text)
+		if f.MinLength != nil && n < *f.MinLength {
+			return fmt.Sprintf("%.40q, which has fewer than %d characters", text, *f.MinLength)
+		}
+		if f.MaxLength != nil && n > *f.MaxLength {
+			return fmt.Sprintf("%.40q, which has more than %d characters", text, *f.MaxLength)
+		}
 	}
 	return ""
+}
+
+func (f *Field) wrongNumber(text string) string {
+	d, err := decimal.Parse(text)
+	switch {
+	case f.Type == IntegerField && (strings.Trim(text, "+-0123456789") != "" || errors.Is(err, decimal.ErrSyntax)):
+		return fmt.Sprintf("%.40q, not a whole number", text)
+	case errors.Is(err, decimal.ErrSyntax):
+		return fmt.Sprintf("%.40q, not a number", text)
+	case err != nil:
+		return fmt.Sprintf("%.40q: %s", text, decimal.Bounds)
+	case f.Type == IntegerField && !d.Integer():
+		return fmt.Sprintf("%.40q: a whole number has at most %d digits", text, decimal.Digits)
+	}
+	if f.Min != nil {
+		if least, err := decimal.FromFloat(*f.Min); err == nil && d.Cmp(least) < 0 {
+			return fmt.Sprintf("%.40q, which is below its smallest value %s", text, least)
+		}
+	}
+	if f.Max != nil {
+		if most, err := decimal.FromFloat(*f.Max); err == nil && d.Cmp(most) > 0 {
+			return fmt.Sprintf("%.40q, which is above its largest value %s", text, most)
+		}
+	}
+	return ""
+}
+
+// IsInteger reports whether a text is a number that a field of the type integer takes.
+func IsInteger(text string) bool {
+	d, err := decimal.Parse(strings.TrimSpace(text))
+	return err == nil && d.Integer()
 }
 
 // fieldTypes are the types of fields in all the forms that are read.
@@ -100,11 +128,13 @@ var fieldTypes = map[string]FieldType{
 	"double": NumberField, "number": NumberField, "boolean": BooleanField, "date": DateField, "enum": EnumField,
 }
 
-// bounds reads limits as they stand in attributes.
+// bounds reads limits as they stand in attributes. One that is there and empty is refused, as any
+// other that is no number.
 func (r *reader) bounds(where at, f *Field, limits map[string]string) {
-	for name, text := range limits {
-		if text == "" {
-			continue
+	for _, name := range slices.Sorted(maps.Keys(limits)) {
+		text, lower := limits[name], strings.ToLower(name)
+		if number := f.Type == IntegerField || f.Type == NumberField; number != (lower == "min" || lower == "max") {
+			r.warn(where, "", "%s of the field %s is not checked: its type is %s", name, f.ID, f.Type)
 		}
 		d, err := decimal.Parse(text)
 		if err != nil {
@@ -119,7 +149,6 @@ func (r *reader) bounds(where at, f *Field, limits map[string]string) {
 			continue
 		}
 		length := int(v)
-		lower := strings.ToLower(name)
 		if n, whole := d.Int(); lower != "min" && lower != "max" && (!whole || n < 0 || n > maxLength) {
 			r.refuse(where, "", "%s of the field %s is %.40q, not a whole number from 0 to %d", name, f.ID, text, maxLength)
 			continue
@@ -145,19 +174,29 @@ func (r *reader) ownForm(x *element, n *Node) {
 	for _, c := range x.children {
 		where := at{c.line, n.ID, n.Name}
 		r.ownNames(c, where, ownField, []string{"option"})
-		t, ok := fieldTypes[c.attr("type")]
-		if !ok {
-			r.refuse(where, "the types are string, text, integer, number, boolean, date and enum", "%q is no type of a field", c.attr("type"))
+		name, has := c.lookup("", "type")
+		t, ok := fieldTypes[name]
+		if !ok || has && name == "" {
+			r.refuse(where, "the types are string, text, integer, number, boolean, date and enum", "%q is no type of a field", name)
 		}
 		f := Field{ID: c.attr("id"), Label: c.attr("label"), Type: t, Required: r.flag(c, where, "required", false), ReadOnly: r.flag(c, where, "readonly", false), Line: c.line}
 		for _, o := range c.children {
 			r.ownNames(o, where, []string{"value", "label"}, nil)
+			if _, has := o.lookup("", "value"); !has {
+				r.refuse(where, "", "an option of the field %s has no value", f.ID)
+			}
 			f.Options = append(f.Options, option(o.attr("value"), o.attr("label")))
 		}
 		if text, ok := c.lookup("", "default"); ok {
 			f.Default = r.value(where, text)
 		}
-		r.bounds(where, &f, map[string]string{"min": c.attr("min"), "max": c.attr("max"), "minLength": c.attr("minLength"), "maxLength": c.attr("maxLength")})
+		limits := map[string]string{}
+		for _, name := range []string{"min", "max", "minLength", "maxLength"} {
+			if text, has := c.lookup("", name); has {
+				limits[name] = text
+			}
+		}
+		r.bounds(where, &f, limits)
 		r.field(n, f)
 	}
 }
@@ -332,7 +371,13 @@ func (r *reader) formParts(parts []formPart, n *Node, where at, level int) {
 			f.Default = r.value(where, unquote(c.DefaultValue))
 		}
 		v := &c.Validate
-		r.bounds(where, &f, map[string]string{"min": unquote(v.Min), "max": unquote(v.Max), "minLength": unquote(v.MinLength), "maxLength": unquote(v.MaxLength)})
+		limits := map[string]string{}
+		for name, raw := range map[string]json.RawMessage{"min": v.Min, "max": v.Max, "minLength": v.MinLength, "maxLength": v.MaxLength} {
+			if len(raw) > 0 && string(raw) != "null" {
+				limits[name] = unquote(raw)
+			}
+		}
+		r.bounds(where, &f, limits)
 		r.field(n, f)
 	}
 }
