@@ -295,9 +295,17 @@ type SendMessage struct {
 	Session     string           `json:"-"`
 	Thread      string           `json:"thread,omitempty"` // that of the workflow; absent: the only workflow that runs
 	Name        string           `json:"name"`
-	Correlation string           `json:"correlation,omitempty"` // absent: every element that waits for the name fits
+	Correlation *string          `json:"correlation,omitempty"` // absent: every element that waits for the name fits; an empty text fits none, so it is refused
 	Variables   tapedeck.Members `json:"variables,omitempty"`   // the element that receives it sets these variables
 	Actor       string           `json:"actor,omitempty"`       // the user, agent or program that sends it
+}
+
+// Key returns the correlation, "" for none.
+func (m *SendMessage) Key() string {
+	if m.Correlation == nil {
+		return ""
+	}
+	return *m.Correlation
 }
 
 // MessageSent reports what a [SendMessage] did.

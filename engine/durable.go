@@ -211,7 +211,7 @@ func onThread(thread string) string {
 // workflow runs, it is a [tapedeck.Conflict]; if too many messages wait, it is
 // [tapedeck.Limited].
 func (e *Engine) SendMessage(ctx context.Context, m api.SendMessage) (api.MessageSent, error) {
-	if err := cmp.Or(checkOptional("the thread", m.Thread), checkMessageName("name", m.Name, false), checkMessageName("correlation", m.Correlation, true)); err != nil {
+	if err := cmp.Or(checkOptional("the thread", m.Thread), checkMessageName("name", m.Name), checkCorrelation(m.Correlation)); err != nil {
 		return api.MessageSent{}, err
 	}
 	size := membersSize(m.Variables)
@@ -228,7 +228,7 @@ func (e *Engine) SendMessage(ctx context.Context, m api.SendMessage) (api.Messag
 	if err := e.admitMessage(ctx, r, &m, size); err != nil {
 		return api.MessageSent{}, err
 	}
-	ev := payload.NewEvent(payload.WorkflowMessage{Name: m.Name, Correlation: m.Correlation, Variables: m.Variables})
+	ev := payload.NewEvent(payload.WorkflowMessage{Name: m.Name, Correlation: m.Key(), Variables: m.Variables})
 	r.stamp(&ev)
 	ev.Actor, ev.Instance = m.Actor, ""
 	done, err := e.write(context.WithoutCancel(ctx), tapedeck.Append{Session: m.Session, Events: []tapedeck.Event{ev}}, r.isOpen)
@@ -265,7 +265,7 @@ func (e *Engine) isAwaited(ctx context.Context, r *run, m *api.SendMessage) (boo
 		return false, err
 	}
 	fits := func(wait view.WorkflowWait) bool {
-		return wait.For == "message" && wait.Message == m.Name && (wait.Correlation == "" || m.Correlation == "" || wait.Correlation == m.Correlation)
+		return wait.For == "message" && wait.Message == m.Name && (wait.Correlation == "" || m.Correlation == nil || wait.Correlation == *m.Correlation)
 	}
 	return slices.ContainsFunc(w.Waits, fits) ||
 		slices.ContainsFunc(w.Activations, func(a view.WorkflowActivation) bool { return slices.ContainsFunc(a.Waits, fits) }), nil
@@ -278,9 +278,22 @@ const (
 	maxMessageSize = 1 << 20
 )
 
-func checkMessageName(what, text string, mayBeEmpty bool) error {
+// checkCorrelation refuses an empty text: it would fit every element, as none does, and the
+// program that sends it means a key that it has lost.
+func checkCorrelation(key *string) error {
 	switch {
-	case text == "" && !mayBeEmpty:
+	case key == nil:
+		return nil
+	case *key == "":
+		return tapedeck.Errorf(tapedeck.Invalid, "the correlation of the message is an empty text, which no element waits for").
+			WithHint("leave correlation out if every element that waits for the name may receive the message")
+	}
+	return checkMessageName("correlation", *key)
+}
+
+func checkMessageName(what, text string) error {
+	switch {
+	case text == "":
 		return tapedeck.Errorf(tapedeck.Invalid, "the message has no %s", what).WithHint("give the name that the workflow waits for")
 	case len(text) > maxName:
 		return tapedeck.Errorf(tapedeck.Invalid, "the %s of the message has %d bytes; at most %d are allowed", what, len(text), maxName)

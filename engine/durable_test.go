@@ -296,7 +296,9 @@ func TestSendMessage(t *testing.T) {
 		synctest.Wait()
 		refuses(t, send(api.SendMessage{}), tapedeck.Invalid, "no name")
 		refuses(t, send(api.SendMessage{Name: "Paid", Thread: "other"}), tapedeck.Conflict, "on thread other")
-		w.must(send(api.SendMessage{Name: "Paid", Correlation: "7", Variables: tapedeck.Members{"sum": json.RawMessage("5")}, Actor: "user:ada"}))
+		refuses(t, send(api.SendMessage{Name: "Paid", Correlation: new("")}), tapedeck.Invalid, "the correlation of the message is an empty text")
+		refuses(t, send(api.SendMessage{Name: "Paid", Correlation: new(strings.Repeat("x", 513))}), tapedeck.Invalid, "at most 512")
+		w.must(send(api.SendMessage{Name: "Paid", Correlation: new("7"), Variables: tapedeck.Members{"sum": json.RawMessage("5")}, Actor: "user:ada"}))
 		synctest.Wait()
 		if got := w.notes("s"); got != `workflow.message {"name":"Paid","correlation":"7","variables":{"sum":5}}` {
 			t.Error(got)

@@ -15,7 +15,7 @@ import (
 func newWorkflowMessage(e *env) *cobra.Command {
 	var m api.SendMessage
 	var vars []string
-	var file string
+	var file, correlation string
 	c := &cobra.Command{
 		Use:   "message SESSION NAME",
 		Short: "Send a message to the workflow that runs in a session",
@@ -30,6 +30,9 @@ it; if none waits yet, the message stays until one does.`,
 				return err
 			}
 			m.Session, m.Name, m.Variables = args[0], args[1], tapedeck.Members(values)
+			if c.Flags().Changed("correlation") {
+				m.Correlation = &correlation
+			}
 			return e.withExisting(c.Context(), func(conn *connection) error {
 				done, err := conn.SendMessage(c.Context(), m)
 				if err != nil {
@@ -43,7 +46,7 @@ it; if none waits yet, the message stays until one does.`,
 		},
 	}
 	fl := c.Flags()
-	fl.StringVar(&m.Correlation, "correlation", "", "value that the waiting element must have (default: every element that waits for the name fits)")
+	fl.StringVar(&correlation, "correlation", "", "value that the waiting element must have (default: every element that waits for the name fits)")
 	fl.StringVar(&m.Thread, "thread", "", "thread of the workflow; needed only if several run in the session")
 	fl.StringArrayVar(&vars, "var", nil, "variable that the element sets, as NAME=VALUE; VALUE is JSON or a text; may be repeated")
 	fl.StringVar(&file, "vars", "", "file with a JSON object of variables")
@@ -66,7 +69,7 @@ func (e *env) noteUnawaited(ctx context.Context, c *connection, m *api.SendMessa
 		w := &waits[i]
 		switch {
 		case w.For != "message":
-		case w.Message == m.Name && (w.Correlation == "" || m.Correlation == "" || w.Correlation == m.Correlation):
+		case w.Message == m.Name && (w.Correlation == "" || m.Correlation == nil || w.Correlation == *m.Correlation):
 			return nil
 		default:
 			names = append(names, strings.TrimSpace(w.Message+" "+w.Correlation))

@@ -178,7 +178,7 @@ func (g *engine) SendMessage(ctx context.Context, m api.SendMessage) (api.Messag
 	if m.Name != "Payment" {
 		return api.MessageSent{}, tapedeck.Errorf(tapedeck.Conflict, "no workflow is running in session %s", m.Session)
 	}
-	data, _ := json.Marshal(payload.WorkflowMessage{Name: m.Name, Correlation: m.Correlation, Variables: m.Variables})
+	data, _ := json.Marshal(payload.WorkflowMessage{Name: m.Name, Correlation: m.Key(), Variables: m.Variables})
 	done, err := g.Append(ctx, tapedeck.Append{Session: m.Session, Events: []tapedeck.Event{{Type: tapedeck.WorkflowMessage, Actor: m.Actor, Data: data}}})
 	return api.MessageSent{Invocation: "inv_1", Offset: done.First}, err
 }
