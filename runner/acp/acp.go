@@ -3,6 +3,7 @@ package acp
 import (
 	"cmp"
 	"context"
+	"io"
 	"iter"
 	"path/filepath"
 	"sync/atomic"
@@ -32,11 +33,13 @@ type Options struct {
 
 	Start time.Duration // time limit until the agent is ready for the task; 0 for a minute
 	Grace time.Duration // time limit for each step of stopping the program; 0 for five seconds
+	Quiet time.Duration // how long the agent must be silent after its turn before it is ended; 0 for 0.3 seconds
 }
 
 // A Runner runs an agent.
 type Runner struct {
 	options Options
+	launch  func(procgroup.Spec) (started, error)
 	steers  atomic.Bool // the agent announced in its newest run that it takes messages while it works
 }
 
@@ -47,8 +50,8 @@ func New(o Options) *Runner {
 	if o.Name == "" && len(o.Command) > 0 {
 		o.Name = filepath.Base(o.Command[0])
 	}
-	o.Start, o.Grace = cmp.Or(o.Start, time.Minute), cmp.Or(o.Grace, 5*time.Second)
-	return &Runner{options: o}
+	o.Start, o.Grace, o.Quiet = cmp.Or(o.Start, time.Minute), cmp.Or(o.Grace, 5*time.Second), cmp.Or(o.Quiet, 300*time.Millisecond)
+	return &Runner{options: o, launch: launch}
 }
 
 // Capabilities implements [runner.Capable]. It reports everything that the protocol
@@ -110,9 +113,24 @@ func (r *Runner) start(ctx context.Context, in tapedeck.Invocation, n *narrate.N
 	if err != nil {
 		return nil, err
 	}
-	p, err := procgroup.Start(spec)
+	p, err := r.launch(spec)
 	if err != nil {
 		return nil, r.startError(err)
 	}
 	return newConversation(ctx, r, in, n, p, dir), nil
+}
+
+// A started is a program with its pipes.
+type started struct {
+	program
+	stdin  io.Writer
+	stdout io.Reader
+}
+
+func launch(s procgroup.Spec) (started, error) {
+	p, err := procgroup.Start(s)
+	if err != nil {
+		return started{}, err
+	}
+	return started{p, p.Stdin, p.Stdout}, nil
 }

@@ -39,6 +39,7 @@ func runner(name string, o acp.Options, env ...string) *acp.Runner {
 	if o.Grace == 0 {
 		o.Grace = 2 * time.Second
 	}
+	o.Quiet = time.Millisecond // the agents of the tests store nothing
 	return acp.New(o)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"sync"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/jsonrpc"
 	"github.com/tapedeck/tapedeck/internal/narrate"
 	"github.com/tapedeck/tapedeck/internal/procgroup"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // A conversation is one invocation and the process of its agent. The goroutine of the
@@ -23,7 +25,8 @@ type conversation struct {
 	n      *narrate.Narrator
 	dir    string
 
-	process *procgroup.Process
+	process program
+	stdout  io.Reader
 	peer    *jsonrpc.Peer
 	inbox   chan jsonrpc.Message
 	life    context.Context // until the conversation ends
@@ -42,21 +45,32 @@ type conversation struct {
 	subs      map[string]bool // whether a sub-agent is working, by the call that started it
 	spent     spending
 	cancelled bool
-	denied    bool // a person has rejected a request
+	deadline  time.Time // when a cancelled agent is ended; zero before
+	resting   bool      // the turn is over, and the agent only stores it
+	denied    bool      // a person has rejected a request
 	steering  steering
+}
+
+// A program is the process of an agent.
+type program interface {
+	Begin(announce func(payload.AgentStarted) error) error
+	Done() <-chan struct{}
+	Exit() string
+	LastWords(limit time.Duration) string
+	Stop(l procgroup.Ladder)
 }
 
 // errLeft means that yield has returned false: no more events are wanted.
 var errLeft = errors.New("the run has ended")
 
-func newConversation(ctx context.Context, r *Runner, in tapedeck.Invocation, n *narrate.Narrator, p *procgroup.Process, dir string) *conversation {
+func newConversation(ctx context.Context, r *Runner, in tapedeck.Invocation, n *narrate.Narrator, p started, dir string) *conversation {
 	c := &conversation{
-		runner: r, ctx: ctx, in: in, n: n, dir: dir, process: p, quirks: quirksOf(r.options.Name),
+		runner: r, ctx: ctx, in: in, n: n, dir: dir, process: p.program, stdout: p.stdout, quirks: quirksOf(r.options.Name),
 		inbox: make(chan jsonrpc.Message), answers: make(chan answer), tools: map[string]*tool{}, subs: map[string]bool{},
 	}
 	c.life, c.finish = context.WithCancel(context.WithoutCancel(ctx))
 	ready := make(chan struct{})
-	c.peer = jsonrpc.New(p.Stdout, p.Stdin, func(m jsonrpc.Message) {
+	c.peer = jsonrpc.New(p.stdout, p.stdin, func(m jsonrpc.Message) {
 		<-ready
 		select {
 		case c.inbox <- m:
@@ -77,7 +91,7 @@ func (c *conversation) end() {
 	}
 	c.others.Go(func() {
 		c.peer.Wait()
-		drain(c.process.Stdout) // otherwise the agent could block on a full pipe and not exit
+		drain(c.stdout) // otherwise the agent could block on a full pipe and not exit
 	})
 	c.process.Stop(procgroup.Ladder{EOF: eof, Term: min(c.runner.options.Grace, procgroup.TermWait)})
 	c.others.Wait()
@@ -144,7 +158,9 @@ func (c *conversation) await(method string, done <-chan outcome, limit time.Dura
 			if w.cancelled, news = nil, nil; !c.cancel() {
 				return outcome{err: c.ctx.Err()}
 			}
-			w.within(min(c.runner.options.Grace, procgroup.CancelWait))
+			left := min(c.runner.options.Grace, procgroup.CancelWait)
+			c.deadline = time.Now().Add(left)
+			w.within(left)
 		case <-w.dead: // other processes of its group may keep its output open
 			if w.dead = nil; !c.cancelled {
 				w.within(afterDeath)

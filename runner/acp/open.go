@@ -41,10 +41,13 @@ func (c *conversation) run() error {
 	c.muted = false
 	c.spent.begin()
 	raw, err := c.prompt(task)
-	if err != nil {
-		return c.refused(promptMethod, err)
+	if err == nil {
+		err = c.stopped(raw)
 	}
-	return c.stopped(raw)
+	if c.rest(); err == nil && !c.over() {
+		c.n.Done() // what it said while it rested
+	}
+	return c.refused(promptMethod, err)
 }
 
 // greet initializes the protocol and authenticates. It offers the agent neither files
@@ -170,6 +173,10 @@ func (c *conversation) reopen(id string, ready time.Time) error {
 	return nil
 }
 
+// settleMethod is a method that no agent knows. An agent answers it, with an error, once it
+// has handled everything before it.
+const settleMethod = "_tapedeck/settle"
+
 // maxSettle is how long settle waits for an answer to an unknown method.
 const maxSettle = 5 * time.Second
 
@@ -180,7 +187,7 @@ const maxSettle = 5 * time.Second
 func (c *conversation) settle(ready time.Time) error {
 	for silent := 0; silent < 2; silent++ {
 		before := c.replayed
-		_, err := c.call("_tapedeck/settle", struct{}{}, min(time.Until(ready), maxSettle))
+		_, err := c.call(settleMethod, struct{}{}, min(time.Until(ready), maxSettle))
 		var own *jsonrpc.Error
 		switch {
 		case err == nil, errors.As(err, &own): // the protocol demands an error for an unknown method

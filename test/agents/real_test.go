@@ -131,6 +131,7 @@ func TestRealAgents(t *testing.T) {
 			}
 			t.Run("a whole prompt with a tool and a file", s.with((*stage).wholePrompt))
 			t.Run("several turns without repeated text", s.with((*stage).turns))
+			t.Run("commands and answers are remembered", s.with((*stage).remembers))
 			if a.starts != "" {
 				t.Run("a sub-agent has a thread of its own", s.with((*stage).subagent))
 			}

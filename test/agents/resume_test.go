@@ -1,7 +1,10 @@
 package agents
 
 import (
+	"cmp"
 	"encoding/json"
+	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -113,16 +116,19 @@ func (s *stage) turns() {
 }
 
 // inTool begins a run in which the agent runs a long command. It returns when the command
-// has begun.
-func (s *stage) inTool() (session string, agent payload.AgentStarted, events []tapedeck.Event) {
+// has begun. session "" is a new one.
+func (s *stage) inTool(session string) (_ string, agent payload.AgentStarted, events []tapedeck.Event) {
 	s.Helper()
-	made, err := s.client().Create(s.Context(), api.NewSession{})
-	if err != nil {
-		s.Fatal(err)
+	if session == "" {
+		made, err := s.client().Create(s.Context(), api.NewSession{})
+		if err != nil {
+			s.Fatal(err)
+		}
+		session = made.ID
 	}
-	session = made.ID
 	sign := filepath.Join(s.folder(session), "started.txt")
-	_, events = s.run(session, `[run "`+longCommand+`"]`, func(e *tapedeck.Event) bool {
+	s.remove(sign)
+	_, events = s.run(session, runs(longCommand), func(e *tapedeck.Event) bool {
 		if e.Type == tapedeck.AgentStarted {
 			agent, _ = payload.DecodeAs[payload.AgentStarted](*e)
 		}
@@ -130,6 +136,34 @@ func (s *stage) inTool() (session string, agent payload.AgentStarted, events []t
 		return asked && s.appears(sign)
 	})
 	return session, agent, events
+}
+
+// remove removes the files that match pattern.
+func (s *stage) remove(pattern string) {
+	s.Helper()
+	found, err := filepath.Glob(pattern)
+	for _, file := range found {
+		err = cmp.Or(err, os.Remove(file))
+	}
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+// runs returns a task in which the agent runs a command. The task itself does not have the
+// text of the command, so a request that has it shows that the agent remembers the call.
+func runs(command string) string { return "[run " + hidden(command) + "]" }
+
+// says returns a task whose answer is a text, which the task itself does not have.
+func says(text string) string { return "[answer " + hidden(text) + "]" }
+
+// hidden returns a text as a JSON string without any letter of the text.
+func hidden(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		fmt.Fprintf(&b, `\u%04x`, r)
+	}
+	return `"` + b.String() + `"`
 }
 
 // longCommand has no characters that agents quote in different ways.
@@ -153,7 +187,7 @@ func (s *stage) appears(pattern string) bool {
 }
 
 func (s *stage) cancelledInTool() {
-	session, _, events := s.inTool()
+	session, _, events := s.inTool("")
 	if _, err := s.client().Cancel(s.Context(), session, ""); err != nil {
 		s.Fatal(err)
 	}
@@ -162,10 +196,68 @@ func (s *stage) cancelledInTool() {
 }
 
 func (s *stage) killedInTool() {
-	session, agent, _ := s.inTool()
+	session, agent, _ := s.inTool("")
 	if err := syscall.Kill(-agent.PID, syscall.SIGKILL); err != nil {
 		s.Fatal(err)
 	}
 	s.awaitIdle(session)
 	s.continues(session, "sleep 54.25")
+}
+
+// remembers gives a session three tasks, then interrupts it in each way while a command
+// runs. Each request to the model must have all commands and answers before it.
+func (s *stage) remembers() {
+	m := &memory{stage: s}
+	for _, n := range []string{"one", "two", "three"} {
+		m.turn(n)
+	}
+	_, _, events := s.inTool(m.session)
+	if _, err := s.client().Cancel(s.Context(), m.session, ""); err != nil {
+		s.Fatal(err)
+	}
+	s.noLeftover(events)
+	m.known = append(m.known, longCommand)
+	m.turn("after a cancel")
+	_, agent, _ := s.inTool(m.session)
+	if err := syscall.Kill(-agent.PID, syscall.SIGKILL); err != nil {
+		s.Fatal(err)
+	}
+	s.awaitIdle(m.session)
+	m.turn("after the agent was killed")
+	s.inTool(m.session)
+	s.server.Kill()
+	s.server = testserver.Start(s.T, s.data, s.args...)
+	s.awaitIdle(m.session)
+	m.turn("after the server was killed")
+}
+
+// A memory is what an agent must remember.
+type memory struct {
+	*stage
+	session string
+	known   []string
+}
+
+// turn gives the agent a task with a command and an answer. The model must receive all
+// that is known, in each of its requests.
+func (m *memory) turn(name string) {
+	m.Helper()
+	before := len(m.model.Requests())
+	command, answer := "echo ran "+name, "the answer "+name
+	id, events := m.run(m.session, runs(command)+says(answer), nil)
+	m.session = id
+	m.done(events)
+	m.noLeftover(events)
+	told := m.told(before)
+	for _, want := range m.known {
+		if !strings.Contains(told, want) {
+			m.Errorf("%s: the model did not receive %q; it received\n%.8000s", name, want, told)
+		}
+	}
+	for i := range events {
+		if events[i].Type == tapedeck.Custom {
+			m.Logf("%s: %s", name, events[i].Data)
+		}
+	}
+	m.known = append(m.known, command, answer)
 }
