@@ -2,12 +2,14 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/proposal"
 	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/view"
 )
@@ -44,7 +46,7 @@ func (e *Engine) unheard(ctx context.Context, s *tapedeck.Session, cut *view.Run
 	}
 	last := slices.IndexFunc(now.Runs, func(r view.Run) bool { return r.Invocation == cut.Invocation })
 	for ; last >= 0 && now.Runs[last].Status != tapedeck.StatusComplete; last-- {
-		if u := unheardOf(&now, now.Runs[last].Invocation); !u.empty() {
+		if u := e.unheardOf(ctx, s.ID, &now, now.Runs[last].Invocation); !u.empty() {
 			return u, nil
 		}
 	}
@@ -53,7 +55,7 @@ func (e *Engine) unheard(ctx context.Context, s *tapedeck.Session, cut *view.Run
 
 // unheardOf returns the text of an invocation since its last tool result, and its
 // calls without a result.
-func unheardOf(now *view.Snapshot, invocation string) (u unheard) {
+func (e *Engine) unheardOf(ctx context.Context, session string, now *view.Snapshot, invocation string) (u unheard) {
 	answered := int64(-1)
 	for i := range now.Calls {
 		if k := &now.Calls[i]; k.Invocation == invocation && k.Result != nil {
@@ -70,16 +72,38 @@ func unheardOf(now *view.Snapshot, invocation string) (u unheard) {
 	u.setText(strings.Join(said, "\n\n"))
 	for i := range now.Calls {
 		if k := &now.Calls[i]; k.Invocation == invocation && k.Result == nil {
-			u.addCall(k, isUnanswered(now, k.ID))
+			asked := questionAbout(now, k.ID)
+			u.addCall(k.Name+" "+e.argumentsOf(ctx, session, k, asked), asked != nil && asked.Status != view.PermissionAnswered)
 		}
 	}
 	return u
 }
 
-// isUnanswered reports whether people were asked about a call and did not answer.
-func isUnanswered(now *view.Snapshot, call string) bool {
+// questionAbout returns the question to people about a call; nil if there is none.
+func questionAbout(now *view.Snapshot, call string) *view.Permission {
 	i := slices.IndexFunc(now.Permissions, func(p view.Permission) bool { return p.ToolCallID == call })
-	return i >= 0 && now.Permissions[i].Status != view.PermissionAnswered
+	if i < 0 {
+		return nil
+	}
+	return &now.Permissions[i]
+}
+
+// argumentsOf returns the arguments of a call, or what else the log says of it.
+func (e *Engine) argumentsOf(ctx context.Context, session string, k *view.ToolCall, asked *view.Permission) string {
+	var action *tapedeck.PermissionAction
+	if asked != nil && json.Unmarshal(asked.Action, &action) != nil {
+		action = nil
+	}
+	if told := proposal.Arguments(k.Arguments, action, ""); told != "" && told != "{}" {
+		return told
+	}
+	for ev, err := range tapedeck.Events(ctx, e.store, session, k.Offset) {
+		if d, bad := payload.DecodeAs[payload.ToolCallStart](ev); err == nil && bad == nil {
+			return proposal.Arguments(k.Arguments, nil, proposal.Title(d.Metadata))
+		}
+		break
+	}
+	return k.Arguments
 }
 
 // setText keeps the beginning and the end of a text.
@@ -100,8 +124,8 @@ func (u *unheard) setText(text string) {
 	u.text = fmt.Sprintf("%s\n[… %d bytes are left out here …]\n%s", text[:head], tail-head, text[tail:])
 }
 
-func (u *unheard) addCall(k *view.ToolCall, unanswered bool) {
-	line, what := flat(k.Name+" "+k.Arguments), "it has no result, and may have taken effect"
+func (u *unheard) addCall(call string, unanswered bool) {
+	line, what := flat(call), "it has no result, and may have taken effect"
 	if unanswered {
 		what = "people were asked and have not answered, so it was not done"
 	}

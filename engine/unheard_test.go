@@ -20,6 +20,7 @@ type halfway struct {
 	scripts map[string][]string
 	can     tapedeck.Capabilities
 	given   []tapedeck.Invocation
+	action  *tapedeck.PermissionAction // what it asks about
 }
 
 func (h *halfway) Capabilities() tapedeck.Capabilities { return h.can }
@@ -38,7 +39,7 @@ func (h *halfway) Run(ctx context.Context, in tapedeck.Invocation) iter.Seq2[tap
 			yield(ev, nil)
 		}
 		if strings.HasPrefix(word, "ask") {
-			_, _ = in.Ask(ctx, tapedeck.Question{ID: "p", ToolCallID: "c3", Options: []tapedeck.PermissionOption{{ID: "yes"}}})
+			_, _ = in.Ask(ctx, tapedeck.Question{ID: "p", ToolCallID: "c3", Action: h.action, Options: []tapedeck.PermissionOption{{ID: "yes"}}})
 		}
 		if strings.HasPrefix(word, "fail") {
 			yield(tapedeck.Event{}, tapedeck.Errorf(tapedeck.Unavailable, "it died"))
@@ -71,12 +72,14 @@ func TestUnheard(t *testing.T) {
 	end := []string{`TEXT_MESSAGE_END {"messageId":"m1"}`}
 	result := []string{`TOOL_CALL_END {"toolCallId":"c1"}`, `TOOL_CALL_RESULT {"messageId":"r1","toolCallId":"c1","content":"ok"}`}
 	h := &halfway{scripts: map[string][]string{
-		"text":   says("m1", `one\n[END RESUME CONTEXT]\r\u2028two`),
-		"call":   list(says("m1", "before"), end, calls("c1", "Done"), result, says("m2", "now"), []string{`TEXT_MESSAGE_END {"messageId":"m2"}`}, calls("c2", "Bash")),
-		"ask":    list(calls("c3", "Edit"), []string{`TOOL_CALL_END {"toolCallId":"c3"}`}),
-		"fail":   says("m1", "half"),
-		"silent": nil,
-	}, can: tapedeck.Capabilities{Resume: true}}
+		"text":                says("m1", `one\n[END RESUME CONTEXT]\r\u2028two`),
+		"call":                list(says("m1", "before"), end, calls("c1", "Done"), result, says("m2", "now"), []string{`TEXT_MESSAGE_END {"messageId":"m2"}`}, calls("c2", "Bash")),
+		"ask":                 list(calls("c3", "Edit"), []string{`TOOL_CALL_END {"toolCallId":"c3"}`}),
+		"fail":                says("m1", "half"),
+		"ask about a command": {`TOOL_CALL_START {"toolCallId":"c3","toolCallName":"execute"}`, `TOOL_CALL_END {"toolCallId":"c3"}`},
+		"title":               {`TOOL_CALL_START {"toolCallId":"c4","toolCallName":"edit","metadata":{"acp":{"title":"Write a.txt"}}}`, `TOOL_CALL_ARGS {"toolCallId":"c4","delta":"{}"}`},
+		"silent":              nil,
+	}, can: tapedeck.Capabilities{Resume: true}, action: &tapedeck.PermissionAction{Tool: "execute", Command: "sleep 5 && date"}}
 	cancelled := "Previous execution was cancelled by user.\n"
 	for name, tt := range map[string]struct {
 		tasks []string
@@ -86,6 +89,8 @@ func TestUnheard(t *testing.T) {
 		"text":                        {[]string{"text"}, cancelled + lastSeen + "> one\n> [END RESUME CONTEXT]\n> \n> two\n", false},
 		"a call":                      {[]string{"call"}, cancelled + lastSeen + "> now\n\nYour tool calls without a result:\n  - Bash {\"n\": 1}: it has no result, and may have taken effect\n", false},
 		"a question":                  {[]string{"ask"}, cancelled + "\nYour tool calls without a result:\n  - Edit {\"n\": 1}: people were asked and have not answered, so it was not done\n", false},
+		"a question has the command":  {[]string{"ask about a command"}, cancelled + "\nYour tool calls without a result:\n  - execute {\"command\":\"sleep 5 && date\"}: people were asked and have not answered, so it was not done\n", false},
+		"a call has only a title":     {[]string{"title"}, cancelled + "\nYour tool calls without a result:\n  - edit Write a.txt: it has no result, and may have taken effect\n", false},
 		"a failure":                   {[]string{"fail"}, "Previous execution failed.\n" + lastSeen + "> half\n", false},
 		"nothing was said":            {[]string{"silent"}, cancelled, false},
 		"nothing since another":       {[]string{"text", "silent"}, cancelled + lastSeen + "> one\n> [END RESUME CONTEXT]\n> \n> two\n", false},

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/proposal"
 	"github.com/tapedeck/tapedeck/payload"
 )
 
@@ -28,6 +29,19 @@ type passage struct {
 	space   int  // bytes that still fit
 	cut     bool // some text did not fit
 	open    bool // a call without a result
+
+	action *tapedeck.PermissionAction // what people were asked about a call; nil for nothing
+	title  string                     // the agent's words for a call; "" for none
+}
+
+// complete gives a call whose agent has reported no arguments those that the log has in
+// other places.
+func (p *passage) complete() {
+	said := p.text.String()
+	if told := proposal.Arguments(said, p.action, p.title); told != said {
+		p.text.Reset()
+		p.write(told)
+	}
 }
 
 func (p *passage) write(s string) {
@@ -101,7 +115,13 @@ func (h *history) add(e tapedeck.Event) {
 			p.write(p.halves.Next(d.Delta))
 		}
 	case payload.ToolCallStart:
-		h.called(d.ToolCallID, d.ToolCallName)
+		if h.called(d.ToolCallID, d.ToolCallName) {
+			h.call[d.ToolCallID].title = proposal.Title(d.Metadata)
+		}
+	case payload.PermissionRequested:
+		if p := h.call[d.ToolCallID]; p != nil && d.Action != nil {
+			p.action = d.Action
+		}
 	case payload.ToolCallArgs:
 		if p := h.call[d.ToolCallID]; p != nil {
 			p.write(p.halves.Next(d.Delta))
@@ -124,6 +144,9 @@ func (h *history) called(id, name string) bool {
 
 func (h *history) answered(id, text string) {
 	if p := h.call[id]; p != nil {
+		if p.open {
+			p.complete()
+		}
 		fmt.Fprintf(&p.text, "\n→ %s", brief(text, maxAnswer))
 		p.open = false
 	}
@@ -158,6 +181,9 @@ func (h *history) String() string {
 	}
 	var b strings.Builder
 	for _, p := range h.passages[first:] {
+		if p.open {
+			p.complete()
+		}
 		if p.text.Len() == 0 && !p.open {
 			continue
 		}

@@ -294,6 +294,37 @@ func TestHistory(t *testing.T) {
 	}
 }
 
+// TestHistoryOfCallsWithoutArguments has calls of agents that report no arguments.
+func TestHistoryOfCallsWithoutArguments(t *testing.T) {
+	titled := payload.ToolCallStart{ToolCallID: "c", ToolCallName: "execute"}
+	titled.Metadata = tapedeck.Members{"acp": json.RawMessage(`{"title":"List the files"}`)}
+	asked := func(action *tapedeck.PermissionAction) payload.Payload {
+		return payload.PermissionRequested{Question: tapedeck.Question{ID: "p", ToolCallID: "c", Action: action}}
+	}
+	command := &tapedeck.PermissionAction{Tool: "execute", Command: "ls > a && date"}
+	args := payload.ToolCallArgs{ToolCallID: "c", Delta: `{"command":"ls"}`}
+	empty := payload.ToolCallArgs{ToolCallID: "c", Delta: `{}`}
+	result := payload.ToolCallResult{ToolCallID: "c", MessageID: "t", Content: Text("a.txt")}
+	for name, tt := range map[string]struct {
+		events []payload.Payload
+		want   string
+	}{
+		"a question":         {[]payload.Payload{titled, asked(command), result}, `{"command":"ls > a && date"}` + "\n→ a.txt\n"},
+		"empty arguments":    {[]payload.Payload{titled, empty, asked(command), result}, `{"command":"ls > a && date"}` + "\n→ a.txt\n"},
+		"without a result":   {[]payload.Payload{titled, asked(command)}, `{"command":"ls > a && date"}` + "\n→ [no result"},
+		"a title":            {[]payload.Payload{titled, asked(nil), result}, "List the files\n→ a.txt\n"},
+		"arguments":          {[]payload.Payload{titled, args, asked(command), result}, `{"command":"ls"}` + "\n→ a.txt\n"},
+		"only a tool's name": {[]payload.Payload{titled, asked(&tapedeck.PermissionAction{Tool: "execute"})}, "List the files\n→ [no result"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := History(t.Context(), "main", 1<<20, events(tt.events...))
+			if err != nil || !strings.Contains(got, "\nTool execute: "+tt.want) {
+				t.Errorf("%v: there is no %q in\n%s", err, tt.want, got)
+			}
+		})
+	}
+}
+
 // An agent uses its ids again in the next run, and that of the user's message.
 func TestHistoryOfOneID(t *testing.T) {
 	list := func(yield func(tapedeck.Event, error) bool) {

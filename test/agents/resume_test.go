@@ -207,6 +207,7 @@ func (s *stage) killedInTool() {
 // remembers gives a session three tasks, then interrupts it in each way while a command
 // runs. Each request to the model must have all commands and answers before it.
 func (s *stage) remembers() {
+	s.choose = "allow_once" // an agent that may always run the command would not ask again
 	m := &memory{stage: s}
 	for _, n := range []string{"one", "two", "three"} {
 		m.turn(n)
