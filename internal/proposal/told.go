@@ -1,7 +1,6 @@
 package proposal
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"strings"
@@ -35,10 +34,19 @@ func written(action *tapedeck.PermissionAction) string {
 	}
 	rest := *action
 	rest.Tool = ""
-	var b bytes.Buffer
+	if text := Encode(rest); !isEmpty(text) {
+		return text
+	}
+	return ""
+}
+
+// Encode returns a value as JSON in which a command reads as it was typed: without escapes
+// for HTML. It returns "" for a value that cannot be encoded.
+func Encode(v any) string {
+	var b strings.Builder
 	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false) // a command reads as it was typed
-	if e.Encode(rest) != nil || isEmpty(b.String()) {
+	e.SetEscapeHTML(false)
+	if e.Encode(v) != nil {
 		return ""
 	}
 	return strings.TrimSpace(b.String())

@@ -32,7 +32,16 @@ func (p *prompt) say(text string) {
 // aside matches the tag that begins a block that agents add to messages of the user.
 var aside = regexp.MustCompile(`<([a-zA-Z_ -]*(?:context|reminder|instructions|INSTRUCTIONS))>`)
 
+// historyBegins and historyEnds enclose what an agent that cannot resume gets of an earlier conversation.
+// Its markers were for other answers.
+const historyBegins, historyEnds = "[CONVERSATION SO FAR]", "[END OF CONVERSATION SO FAR]"
+
 func withoutAsides(text string) string {
+	if before, rest, ok := strings.Cut(text, historyBegins); ok {
+		if _, after, ok := strings.Cut(rest, historyEnds); ok {
+			text = before + after
+		}
+	}
 	var b strings.Builder
 	for {
 		at := aside.FindStringSubmatchIndex(text)

@@ -492,11 +492,12 @@ func TestGeminiForm(t *testing.T) {
 // neither as markers nor as messages.
 func TestAsides(t *testing.T) {
 	for text, want := range map[string]string{
-		"<environment_context><cwd>[error 500]</cwd></environment_context>hi": "number 2",
-		"<system-reminder>[cut]</system-reminder>":                            "number 1",
-		"<permissions instructions>[cut]</permissions instructions> hi":       "number 2",
-		"<INSTRUCTIONS>x</INSTRUCTIONS><b>hi</b>":                             "number 2",
-		"<system-reminder> without an end":                                    "number 2",
+		"<environment_context><cwd>[error 500]</cwd></environment_context>hi":    "number 2",
+		"<system-reminder>[cut]</system-reminder>":                               "number 1",
+		"<permissions instructions>[cut]</permissions instructions> hi":          "number 2",
+		"<INSTRUCTIONS>x</INSTRUCTIONS><b>hi</b>":                                "number 2",
+		"[CONVERSATION SO FAR]\n[error 500]\n[END OF CONVERSATION SO FAR]\n\nhi": "number 2",
+		"<system-reminder> without an end":                                       "number 2",
 	} {
 		got, status, err := wires["chat"].ask(t, testmodel.New(testmodel.Options{}), true, text, 0)
 		if err != nil || status != 200 || !strings.Contains(got.Text, want) {

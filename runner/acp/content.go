@@ -76,9 +76,6 @@ func (c *conversation) proposed(k *call) *tapedeck.PermissionAction {
 	}
 	input := firstOf(isObject, k.Input, t.sent, t.input)
 	d := proposal.FromArguments(t.name, input)
-	if c.quirks.TitleIsCommand && t.kind == "execute" && d.Command == "" {
-		d.Command = k.Title
-	}
 	said := read(firstOf(isSet, k.Content, t.content))
 	for _, change := range said.changes {
 		d.Changes = slices.DeleteFunc(d.Changes, func(other proposal.Change) bool { return sameFile(change.Path, other.Path) })

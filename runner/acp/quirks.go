@@ -8,7 +8,7 @@ type Quirks struct {
 	DeafToEOF      bool   // the agent does not exit at the end of its input, only after SIGTERM
 	TitleIsName    bool   // the first title of a tool call is the name of the tool
 	PartialInput   bool   // the input of a pending tool call can be incomplete
-	TitleIsCommand bool   // the title of a call that executes is the whole command
+	TitleIsCommand bool   // the title of a call that executes is the whole command, and updates have no input
 	Notices        bool   // text without a message id that begins with "Warning:" is from the adapter, not from the model
 	ToolName       string // JSON pointer to the name of the tool in an update; "" if updates have no name
 	Parent         string // JSON pointer to the call that started the sub-agent that sent the update; "" if updates do not have it

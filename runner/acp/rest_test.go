@@ -129,6 +129,7 @@ func told(t *testing.T, s *scribe, task string, cancel bool) string {
 	r.launch = s.start
 	in := tapedeck.Invocation{ID: "inv", Task: task, Thread: tapedeck.MainThread, Link: &tapedeck.Link{Runner: r.link(), NativeID: "s1"}}
 	ctx, stop := context.WithCancelCause(t.Context())
+	defer stop(nil)
 	var said strings.Builder
 	for e, err := range r.Run(ctx, in) {
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/narrate"
+	"github.com/tapedeck/tapedeck/internal/proposal"
 	"github.com/tapedeck/tapedeck/payload"
 )
 
@@ -40,6 +41,7 @@ func (k *call) title() string { return cmp.Or(k.Title, k.Kind) }
 type tool struct {
 	name    string
 	kind    string
+	title   string          // the newest title
 	input   json.RawMessage // the newest input, before it is in an event
 	sent    json.RawMessage // the input that is in an event
 	content json.RawMessage // the newest content
@@ -151,8 +153,12 @@ func (c *conversation) name(k *call, raw json.RawMessage) string {
 
 func isObject(raw json.RawMessage) bool { return len(raw) > 2 && raw[0] == '{' }
 
-// learn stores the kind and the locations of an update. Missing members stay unchanged.
+// learn stores the kind, the title and the locations of an update. Missing members stay
+// unchanged.
 func (t *tool) learn(k *call) {
+	if k.Title != "" {
+		t.title = k.Title
+	}
 	if k.Kind != "" {
 		t.kind = k.Kind
 	}
@@ -172,6 +178,9 @@ func (t *tool) offer(input json.RawMessage) {
 func (c *conversation) sendInput(id string, t *tool) {
 	if c.n.IsCalled(id) {
 		return
+	}
+	if t.input == nil && c.quirks.TitleIsCommand && t.kind == "execute" && t.title != "" {
+		t.input = json.RawMessage(proposal.Encode(map[string]string{"command": t.title}))
 	}
 	c.n.Args(id, string(t.input))
 	c.n.Called(id)
@@ -197,7 +206,7 @@ func (c *conversation) show(k *call, t *tool) {
 		return
 	}
 	t.content = k.Content
-	if t.kind != "execute" || k.Status != "in_progress" {
+	if t.kind != "execute" || k.Status != "in_progress" || c.quirks.TitleIsCommand { // such an agent explains the command there
 		return
 	}
 	now := payload.Piece(read(k.Content).text).Units()                 // what was shown may end with half of a character
@@ -218,6 +227,9 @@ func (c *conversation) output(id, text string) {
 func (t *tool) answer(k *call) narrate.Answer {
 	c := read(t.content)
 	said, diffs := payload.Whole(c.text), c.diffs
+	if string(k.Content) == "[]" {
+		said = "" // what was there before was not the answer
+	}
 	if said == "" {
 		said = t.output.String()
 	}
