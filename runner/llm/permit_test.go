@@ -43,8 +43,12 @@ func TestAlways(t *testing.T) {
 			[]string{"every write_file of a", "every write_file of b", "every edit_file of a"},
 		},
 		{
-			"arguments that do not fit", `[tool run_command {"cmd":"true"}] [tool run_command {"cmd":"false"}]`,
-			[]string{"exactly these arguments", "exactly these arguments"},
+			"arguments that do not fit", `[tool run_command {"cmd":"true"}] [tool run_command {"command":5}] [tool write_file {"path":"a"}] [tool run_command {"command":"true","timeout":0}]`,
+			nil,
+		},
+		{
+			"a member without a value", `[tool run_command {"command":"true","timeout":null}]`,
+			[]string{"this exact command"},
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

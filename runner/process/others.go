@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/narrate"
 	"github.com/tapedeck/tapedeck/payload"
@@ -122,6 +123,9 @@ type opencodeLine struct {
 	} `json:"part"`
 }
 
+// opencodeRefuses begins the answer of a call that opencode has refused by itself.
+const opencodeRefuses = "The user rejected permission"
+
 func (s *stream) opencode(raw json.RawMessage) bool {
 	var l opencodeLine
 	if json.Unmarshal(raw, &l) != nil {
@@ -132,6 +136,7 @@ func (s *stream) opencode(raw json.RawMessage) bool {
 	switch l.Type {
 	case "step_start":
 		s.n.Turn++
+		s.ended, s.refused = false, false
 	case "text":
 		s.whole(s.say, p.ID, p.Text)
 	case "reasoning":
@@ -141,6 +146,7 @@ func (s *stream) opencode(raw json.RawMessage) bool {
 		a := narrate.Answer{Content: narrate.Text(p.State.Output), Failed: p.State.Status == "error"}
 		if a.Failed {
 			a.Content = narrate.Text(p.State.Error)
+			s.refused = s.refused || strings.HasPrefix(p.State.Error, opencodeRefuses)
 		}
 		s.n.Answered(p.CallID, a)
 	case "step_finish":
@@ -149,9 +155,10 @@ func (s *stream) opencode(raw json.RawMessage) bool {
 			InputTokens: t.Input, OutputTokens: t.Output, TotalTokens: t.Total, ReasoningTokens: t.Reasoning,
 			CachedInputTokens: t.Cache.Read, CacheWriteInputTokens: t.Cache.Write,
 		}})
-		// After tool calls opencode continues. No line reports the end of the run: a
-		// step with any other reason is the last one.
-		s.ended = p.Reason != "tool-calls"
+		// After tool calls opencode continues, unless it has refused one because nobody
+		// could be asked. No line reports the end of the run: a step with any other reason
+		// is the last one.
+		s.ended = p.Reason != "tool-calls" || s.refused
 	case "error":
 		s.result(true, message(l.Error))
 	default:

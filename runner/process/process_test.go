@@ -320,6 +320,20 @@ func TestCodex(t *testing.T) {
 	)
 }
 
+// TestOpencodeRefuses checks that opencode, which stops after it has refused a call by
+// itself, has finished then. A step with a call that failed is not its last one.
+func TestOpencodeRefuses(t *testing.T) {
+	got, err := run(t, t.Context(), scripted(t, "opencode", process.Options{}), tapedeck.Invocation{Task: "refused"})
+	if err != nil {
+		t.Error(err)
+	}
+	compare(t, only(got, "TOOL_CALL_RESULT"),
+		`TOOL_CALL_RESULT {"messageId":"t.c1","toolCallId":"c.c1","content":"The user rejected permission to use this specific tool call.","role":"tool","metadata":{"tapedeck":{"error":true}}}`)
+	if _, err := run(t, t.Context(), scripted(t, "opencode", process.Options{}), tapedeck.Invocation{Task: "died"}); err == nil {
+		t.Error("a run whose last step was not the last of the agent has finished")
+	}
+}
+
 func TestFailures(t *testing.T) {
 	for _, tt := range []struct{ files, task, want string }{
 		{"claude", "fail", "the agent failed: API Error: no  [1mkey"},

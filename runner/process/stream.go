@@ -20,6 +20,7 @@ type stream struct {
 	profile string // the permission mode that was reported last
 	worked  bool   // the agent said or did something
 	ended   bool   // the program reported its end
+	refused bool   // opencode has refused a call of this step
 	failure string // the reason why the run failed, as the program reports it; "" if it has not failed
 	asked   int    // number of questions so far
 
