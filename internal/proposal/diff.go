@@ -27,7 +27,11 @@ func (c *Change) diff() string {
 	case c.Before == c.After:
 		return "@@ nothing changes @@\n"
 	}
-	return unified(compare(split(c.Before), split(c.After))) + lastLines(c.Before, c.After)
+	from := c.Line
+	if c.Before == "" {
+		from = 1 // a new file
+	}
+	return unified(compare(split(c.Before), split(c.After)), from) + lastLines(c.Before, c.After)
 }
 
 // split returns the lines of a text. A newline at the end ends the last line.
@@ -125,17 +129,23 @@ func common(a, b []string) []int32 {
 	return length
 }
 
-// unified returns the changed lines and the lines around them.
-func unified(lines []line) string {
+// unified returns the changed lines and the lines around them. from is the number of the
+// first line; with 0 the diff has no line numbers.
+func unified(lines []line, from int) string {
 	var b strings.Builder
-	oldLine, newLine := 1, 1
+	oldLine, newLine := from, from
 	for i := 0; i < len(lines); {
 		begin, end := hunk(lines, i)
 		oldLine, newLine = oldLine+count(lines[i:begin], '-'), newLine+count(lines[i:begin], '+')
 		if begin == end {
 			break
 		}
-		fmt.Fprintf(&b, "@@ -%s +%s @@\n%s", span(oldLine, lines[begin:end], '-'), span(newLine, lines[begin:end], '+'), format(lines[begin:end]))
+		if from == 0 {
+			b.WriteString("@@ @@\n")
+		} else {
+			fmt.Fprintf(&b, "@@ -%s +%s @@\n", span(oldLine, lines[begin:end], '-'), span(newLine, lines[begin:end], '+'))
+		}
+		b.WriteString(format(lines[begin:end]))
 		oldLine, newLine = oldLine+count(lines[begin:end], '-'), newLine+count(lines[begin:end], '+')
 		i = end
 	}

@@ -42,6 +42,7 @@ type Change struct {
 	Path          string
 	Diff          string
 	Before, After string
+	Line          int  // the line of the file at which Before begins, from 1; 0 if the place is not known, see [Draft.Locate]
 	Unknown       bool // the present content is not known: After is the whole new content
 }
 

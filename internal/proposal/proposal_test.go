@@ -3,6 +3,8 @@ package proposal
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -18,10 +20,10 @@ func TestFromArguments(t *testing.T) {
 			`{"tool":"T","command":"rm -rf /tmp/a","arguments":"{\n  \"timeout\": 5\n}","note":"Tidy up"}`},
 		{"words", `{"cmd":["bash","-lc","echo 'hi' > a"],"workdir":"/w"}`, `{"tool":"T","command":"bash -lc 'echo '\\''hi'\\'' \u003e a'","folder":"/w"}`},
 		{"edit", `{"file_path":"/w/a","old_string":"x\ny\n","new_string":"x\nz\n","replace_all":true}`,
-			`{"tool":"T","changes":[{"path":"/w/a","diff":"@@ -1,2 +1,2 @@\n x\n-y\n+z\n"}],"arguments":"{\n  \"replace_all\": true\n}"}`},
+			`{"tool":"T","changes":[{"path":"/w/a","diff":"@@ @@\n x\n-y\n+z\n"}],"arguments":"{\n  \"replace_all\": true\n}"}`},
 		{"write", `{"path":"a","content":"x\ny"}`, `{"tool":"T","changes":[{"path":"a","diff":"@@ the whole new content @@\n+x\n+y\n"}]}`},
 		{"edits", `{"path":"a","edits":[{"old":"x","new":"y"},{"old":"1","new":"2"}]}`,
-			`{"tool":"T","changes":[{"path":"a","diff":"@@ -1 +1 @@\n-x\n+y\n@@ -1 +1 @@\n-1\n+2\n"}]}`},
+			`{"tool":"T","changes":[{"path":"a","diff":"@@ @@\n-x\n+y\n@@ @@\n-1\n+2\n"}]}`},
 		{"edits with more than is known", `{"path":"a","edits":[{"old":"x","new":"y","sudo":true}]}`,
 			`{"tool":"T","arguments":"{\n  \"edits\": [\n    {\n      \"old\": \"x\",\n      \"new\": \"y\",\n      \"sudo\": true\n    }\n  ],\n  \"path\": \"a\"\n}"}`},
 		{"patch", `{"patch":"*** Begin Patch\n"}`, `{"tool":"T","changes":[{"path":"patch","diff":"*** Begin Patch\n"}]}`},
@@ -59,8 +61,47 @@ func TestDiff(t *testing.T) {
 		{"nothing", "a", "a", "@@ nothing changes @@\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c := Change{Before: tt.before, After: tt.after}
+			c := Change{Before: tt.before, After: tt.after, Line: 1}
 			if diff := cmp.Diff(tt.want, c.diff()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestLocate checks that a diff has the line numbers of the file in the agent's folder, and
+// none if the place is not certain.
+func TestLocate(t *testing.T) {
+	folder := t.TempDir()
+	outside := filepath.Join(t.TempDir(), "secret")
+	for path, text := range map[string]string{filepath.Join(folder, "a"): "one\ntwo\nthree\ntwo\nfour", outside: "one\ntwo\n"} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(outside, filepath.Join(folder, "link")); err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		change Change
+		want   string
+	}{
+		"a piece":             {Change{Path: "a", Before: "three\ntwo\n", After: "3\ntwo\n"}, "@@ -3,2 +3,2 @@\n-three\n+3\n two\n"},
+		"with the whole path": {Change{Path: filepath.Join(folder, "a"), Before: "four", After: "4"}, "@@ -5 +5 @@\n-four\n+4\n"},
+		"the whole file":      {Change{Path: "a", Before: "one\ntwo\nthree\ntwo\nfour", After: ""}, "@@ -1,5 +0,0 @@\n-one\n-two\n-three\n-two\n-four\n"},
+		"a new file":          {Change{Path: "b", After: "x"}, "@@ -0,0 +1 @@\n+x\n"},
+		"twice":               {Change{Path: "a", Before: "two", After: "2"}, "@@ @@\n-two\n+2\n"},
+		"not there":           {Change{Path: "a", Before: "five", After: "5"}, "@@ @@\n-five\n+5\n"},
+		"no such file":        {Change{Path: "c", Before: "one", After: "1"}, "@@ @@\n-one\n+1\n"},
+		"the folder":          {Change{Path: ".", Before: "one", After: "1"}, "@@ @@\n-one\n+1\n"},
+		"outside":             {Change{Path: outside, Before: "two", After: "2"}, "@@ @@\n-two\n+2\n"},
+		"above":               {Change{Path: "../" + filepath.Base(filepath.Dir(outside)) + "/secret", Before: "two", After: "2"}, "@@ @@\n-two\n+2\n"},
+		"a link to outside":   {Change{Path: "link", Before: "two", After: "2"}, "@@ @@\n-two\n+2\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := Draft{Changes: []Change{tt.change}}
+			d.Locate(folder)
+			if diff := cmp.Diff(tt.want, d.Changes[0].diff()); diff != "" {
 				t.Error(diff)
 			}
 		})

@@ -343,13 +343,21 @@ func TestPermission(t *testing.T) {
 	}
 }
 
-// TestPermissionShowsTheChange checks that a question shows earlier updates of its call.
+// TestPermissionShowsTheChange checks that a question shows earlier updates of its call, with
+// the line numbers of the file.
 // It also checks that an agent that stops after a rejection has finished, and that an
 // agent that stops without one has failed.
 func TestPermissionShowsTheChange(t *testing.T) {
+	folder := t.TempDir()
+	if err := os.Mkdir(filepath.Join(folder, "src"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "src", "a.go"), []byte("1\n2\n3\na\nb\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, option := range []string{"no", "yes"} {
 		var asked tapedeck.Question
-		in := tapedeck.Invocation{Task: "ask and stop", Ask: func(ctx context.Context, q tapedeck.Question) (tapedeck.Choice, error) {
+		in := tapedeck.Invocation{Task: "ask and stop", Folder: folder, Ask: func(ctx context.Context, q tapedeck.Question) (tapedeck.Choice, error) {
 			asked = q
 			return allow(option)(ctx, q)
 		}}
@@ -358,8 +366,8 @@ func TestPermissionShowsTheChange(t *testing.T) {
 			t.Errorf("after %s the run ends with %v", option, err)
 		}
 		want := &tapedeck.PermissionAction{
-			Tool: "edit", Changes: []tapedeck.PermissionChange{{Path: "/w/a.go", Diff: "@@ -1,2 +1,2 @@\n a\n-b\n+c\n"}},
-			Locations: []tapedeck.PermissionLocation{{Path: "/w/a.go", Line: new(int64(2))}},
+			Tool: "edit", Changes: []tapedeck.PermissionChange{{Path: "src/a.go", Diff: "@@ -4,2 +4,2 @@\n a\n-b\n+c\n"}},
+			Locations: []tapedeck.PermissionLocation{{Path: "src/a.go", Line: new(int64(2))}},
 		}
 		if !reflect.DeepEqual(asked.Action, want) {
 			t.Errorf("the question shows %+v", asked.Action)

@@ -11,8 +11,9 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// A diff is the change of a file in the form of the protocol: the whole file before and
-// after. If OldText is "", the file is new.
+// A diff is the change of a file in the form of the protocol. Some agents send the whole
+// file before and after, others only the piece that changes. If OldText is "", the file is
+// new.
 type diff struct {
 	Path    string `json:"path"`
 	OldText string `json:"oldText"`
@@ -87,6 +88,7 @@ func (c *conversation) proposed(k *call) *tapedeck.PermissionAction {
 		d.Note = strings.TrimSpace(d.Note + "\n" + text)
 	}
 	_ = json.Unmarshal(firstOf(isSet, k.Locations, t.locations), &d.Locations) // locations that cannot be decoded are not shown
+	d.Locate(c.dir)
 	return d.Action()
 }
 

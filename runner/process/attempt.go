@@ -22,6 +22,7 @@ type attempt struct {
 	runner  *Runner
 	ctx     context.Context // the context of the run; done when the agent must stop
 	process *procgroup.Process
+	dir     string // the working directory of the program
 	stream  *stream
 	lines   chan []byte // closed when there are no more
 	tooLong error       // set before lines is closed, if a line was too long
@@ -54,7 +55,7 @@ func (r *Runner) attempt(ctx context.Context, in tapedeck.Invocation, n *narrate
 	if err != nil {
 		return nil, startError(command[0], err)
 	}
-	a := &attempt{runner: r, ctx: ctx, process: p, lines: make(chan []byte), answers: make(chan answer), out: make(chan []byte)}
+	a := &attempt{runner: r, ctx: ctx, process: p, dir: dir, lines: make(chan []byte), answers: make(chan answer), out: make(chan []byte)}
 	a.life, a.finish = context.WithCancel(context.WithoutCancel(ctx))
 	a.stream = newStream(in, n, a)
 	if r.steers(command) {

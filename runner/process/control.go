@@ -76,6 +76,7 @@ func (s *stream) claudeRequest(l *claudeLine) bool {
 	}
 	s.asked++
 	draft := proposal.FromArguments(r.Tool, r.Input)
+	draft.Locate(s.attempt.dir)
 	q := tapedeck.Question{
 		ID: s.in.ID + ".p" + strconv.Itoa(s.asked), Message: "Use " + proposal.Text(r.Tool, maxToolName) + "?", Action: draft.Action(),
 		Options: []tapedeck.PermissionOption{{ID: optAllow, Name: "Allow once", Kind: "allow_once"}},

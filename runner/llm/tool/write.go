@@ -29,7 +29,7 @@ func (f *Folder) write() Tool {
 		before, bad := f.text(a.Path)
 		_, missing := f.root.Stat(f.name(a.Path))
 		return proposal.Draft{Changes: []proposal.Change{{
-			Path: a.Path, Before: before, After: a.Content, Unknown: bad.Failed && missing == nil,
+			Path: a.Path, Before: before, After: a.Content, Line: 1, Unknown: bad.Failed && missing == nil,
 		}}}
 	})
 	t.Scope = scope(func(a args) (string, string) { return f.name(a.Path), "every write_file of " + short(a.Path) })
@@ -96,7 +96,7 @@ func (f *Folder) edit() Tool {
 	t.Propose = propose(func(a args) proposal.Draft {
 		c := proposal.Change{Path: a.Path, Before: a.Old, After: a.New}
 		if text, bad := f.text(a.Path); !bad.Failed && a.Old != "" && strings.Contains(text, a.Old) {
-			c.Before, c.After = text, strings.ReplaceAll(text, a.Old, a.New) // the whole file, so that the diff has line numbers
+			c.Before, c.After, c.Line = text, strings.ReplaceAll(text, a.Old, a.New), 1 // the whole file, so that the diff has line numbers
 		}
 		return proposal.Draft{Changes: []proposal.Change{c}}
 	})
