@@ -375,6 +375,27 @@ func TestPermissionShowsTheChange(t *testing.T) {
 	}
 }
 
+// TestWordless checks that no option promises to take words, because the answer has none,
+// and that the run ends normally when it is chosen: the next message has the words.
+func TestWordless(t *testing.T) {
+	var asked tapedeck.Question
+	in := tapedeck.Invocation{Task: "ask", Ask: func(ctx context.Context, q tapedeck.Question) (tapedeck.Choice, error) {
+		asked = q
+		return allow("cancel")(ctx, q)
+	}}
+	if _, err := play(t, t.Context(), scripted(t, "codex", acp.Options{}), in); err != nil {
+		t.Error(err)
+	}
+	var names []string
+	for _, o := range asked.Options {
+		names = append(names, o.Name)
+	}
+	want := []string{"Yes, proceed", "No, continue without running it", "No, and end the turn: my next message says what to do differently"}
+	if !reflect.DeepEqual(names, want) {
+		t.Errorf("the options are %q", names)
+	}
+}
+
 // TestPermissionDenied checks that nothing is allowed if nobody can be asked, and that
 // an option which the agent did not offer is not chosen.
 func TestPermissionDenied(t *testing.T) {

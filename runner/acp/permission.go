@@ -58,7 +58,7 @@ func (c *conversation) ask(m jsonrpc.Message) {
 		Options: []tapedeck.PermissionOption{},
 	}
 	for _, o := range q.Options {
-		question.Options = append(question.Options, tapedeck.PermissionOption{ID: o.ID, Name: o.Name, Kind: o.Kind})
+		question.Options = append(question.Options, tapedeck.PermissionOption{ID: o.ID, Name: c.quirks.nameOf(o.Name), Kind: o.Kind})
 	}
 	if c.in.Ask == nil || c.cancelled || c.resting || len(question.Options) == 0 {
 		c.reply(newAnswer(m.ID, question.Options, refusal(question.Options, c.cancelled)))
