@@ -68,6 +68,9 @@ func opencode(home, model string) error {
 }
 
 func codex(home, model string) error {
+	if err := os.Mkdir(filepath.Join(home, "tmp"), 0o700); err != nil {
+		return err
+	}
 	return write(filepath.Join(home, ".codex/config.toml"), fmt.Sprintf(`model = "stub-model"
 model_provider = "stub"
 [model_providers.stub]
@@ -78,8 +81,10 @@ wire_api = "responses"
 `, model))
 }
 
+// codexEnv has a folder for temporary files that is not above the home of Codex: there Codex
+// does not make the program that confines its commands.
 func codexEnv(home, _ string) []string {
-	return []string{"STUB_KEY=x", "CODEX_HOME=" + filepath.Join(home, ".codex")}
+	return []string{"STUB_KEY=x", "CODEX_HOME=" + filepath.Join(home, ".codex"), "TMPDIR=" + filepath.Join(home, "tmp")}
 }
 
 var realAgents = []realAgent{
@@ -107,6 +112,7 @@ type stage struct {
 	agent  realAgent
 	data   string
 	server *testserver.Server
+	gone   bool // the server has ended
 	args   []string
 	choose string // the kind of answers to choose; "" for allow
 }
@@ -147,10 +153,13 @@ func TestRealAgents(t *testing.T) {
 
 func (s *stage) with(f func(*stage)) func(*testing.T) {
 	return func(t *testing.T) {
+		if s.gone {
+			s.server, s.gone = testserver.Start(s.T, s.data, s.args...), false
+		}
 		inner := *s
 		inner.T = t
 		f(&inner)
-		s.server = inner.server
+		s.gone = inner.server != s.server // the one that the test has started ends with it
 	}
 }
 
