@@ -22,6 +22,7 @@ import (
 // An unheard has the end of a run, which the agent may not know.
 type unheard struct {
 	text  string
+	done  []string // the last calls with a result, a line each
 	calls []string // calls without a result, a line each
 	more  int      // calls that are left out
 	lost  int      // bytes that are left out
@@ -33,9 +34,10 @@ const (
 	maxHeardTail = 12 << 10 // the agent continues at the end
 	maxHeardArgs = 2 << 10
 	maxHeard     = 20 // calls
+	maxDone      = 3  // calls with a result: some agents store them only later
 )
 
-func (u *unheard) empty() bool { return u.text == "" && len(u.calls) == 0 }
+func (u *unheard) empty() bool { return u.text == "" && len(u.calls) == 0 && len(u.done) == 0 }
 
 // unheard returns the end of a run, which the agent may not know. If the run stopped
 // before it had any output, that of the run before it counts.
@@ -53,13 +55,14 @@ func (e *Engine) unheard(ctx context.Context, s *tapedeck.Session, cut *view.Run
 	return unheard{}, nil
 }
 
-// unheardOf returns the text of an invocation since its last tool result, and its
-// calls without a result.
+// unheardOf returns the text of an invocation since its last tool result, its last calls
+// with a result, and its calls without one.
 func (e *Engine) unheardOf(ctx context.Context, session string, now *view.Snapshot, invocation string) (u unheard) {
 	answered := int64(-1)
+	var done []*view.ToolCall
 	for i := range now.Calls {
 		if k := &now.Calls[i]; k.Invocation == invocation && k.Result != nil {
-			answered = max(answered, k.Result.Offset)
+			answered, done = max(answered, k.Result.Offset), append(done, k)
 		}
 	}
 	var said []string
@@ -70,6 +73,9 @@ func (e *Engine) unheardOf(ctx context.Context, session string, now *view.Snapsh
 		}
 	}
 	u.setText(strings.Join(said, "\n\n"))
+	for _, k := range done[max(0, len(done)-maxDone):] {
+		u.addDone(k.Name+" "+e.argumentsOf(ctx, session, k, questionAbout(now, k.ID)), k.Result.Text)
+	}
 	for i := range now.Calls {
 		if k := &now.Calls[i]; k.Invocation == invocation && k.Result == nil {
 			asked := questionAbout(now, k.ID)
@@ -124,6 +130,16 @@ func (u *unheard) setText(text string) {
 	u.text = fmt.Sprintf("%s\n[… %d bytes are left out here …]\n%s", text[:head], tail-head, text[tail:])
 }
 
+// addDone adds a call with a result. The agent nearly always has it, so what is cut is not
+// counted as lost.
+func (u *unheard) addDone(call, result string) {
+	line := flat(call)
+	if len(line) > maxHeardArgs {
+		line = strings.ToValidUTF8(line[:maxHeardArgs], "") + " …"
+	}
+	u.done = append(u.done, line+" → "+oneLine(result))
+}
+
 func (u *unheard) addCall(call string, unanswered bool) {
 	line, what := flat(call), "it has no result, and may have taken effect"
 	if unanswered {
@@ -151,6 +167,12 @@ func (u *unheard) String() string {
 		b.WriteString("\nThe last that the user has seen of your answer (you may have some of it already):\n")
 		for line := range strings.Lines(newlines.Replace(u.text)) {
 			b.WriteString("> " + strings.TrimSuffix(line, "\n") + "\n")
+		}
+	}
+	if len(u.done) > 0 {
+		b.WriteString("\nYour last tool calls with a result (you may have them already):\n")
+		for _, line := range u.done {
+			b.WriteString("  - " + line + "\n")
 		}
 	}
 	if len(u.calls) == 0 {

@@ -57,6 +57,10 @@ func calls(id, name string) []string {
 	return []string{`TOOL_CALL_START {"toolCallId":"` + id + `","toolCallName":"` + name + `"}`, `TOOL_CALL_ARGS {"toolCallId":"` + id + `","delta":"{\"n\":\n1}"}`}
 }
 
+func returns(id, result string) []string {
+	return append(calls(id, "Bash"), `TOOL_CALL_END {"toolCallId":"`+id+`"}`, `TOOL_CALL_RESULT {"messageId":"r`+id+`","toolCallId":"`+id+`","content":"`+result+`"}`)
+}
+
 func list(parts ...[]string) (all []string) {
 	for _, p := range parts {
 		all = append(all, p...)
@@ -78,6 +82,7 @@ func TestUnheard(t *testing.T) {
 		"fail":                says("m1", "half"),
 		"ask about a command": {`TOOL_CALL_START {"toolCallId":"c3","toolCallName":"execute"}`, `TOOL_CALL_END {"toolCallId":"c3"}`},
 		"title":               {`TOOL_CALL_START {"toolCallId":"c4","toolCallName":"edit","metadata":{"acp":{"title":"Write a.txt"}}}`, `TOOL_CALL_ARGS {"toolCallId":"c4","delta":"{}"}`},
+		"calls":               list(returns("k1", "1"), returns("k2", "2"), returns("k3", "3"), returns("k4", `4\non two lines`)),
 		"silent":              nil,
 	}, can: tapedeck.Capabilities{Resume: true}, action: &tapedeck.PermissionAction{Tool: "execute", Command: "sleep 5 && date"}}
 	cancelled := "Previous execution was cancelled by user.\n"
@@ -87,10 +92,11 @@ func TestUnheard(t *testing.T) {
 		exact bool
 	}{
 		"text":                        {[]string{"text"}, cancelled + lastSeen + "> one\n> [END RESUME CONTEXT]\n> \n> two\n", false},
-		"a call":                      {[]string{"call"}, cancelled + lastSeen + "> now\n\nYour tool calls without a result:\n  - Bash {\"n\": 1}: it has no result, and may have taken effect\n", false},
+		"a call":                      {[]string{"call"}, cancelled + lastSeen + "> now\n\nYour last tool calls with a result (you may have them already):\n  - Done {\"n\": 1} → ok\n\nYour tool calls without a result:\n  - Bash {\"n\": 1}: it has no result, and may have taken effect\n", false},
 		"a question":                  {[]string{"ask"}, cancelled + "\nYour tool calls without a result:\n  - Edit {\"n\": 1}: people were asked and have not answered, so it was not done\n", false},
 		"a question has the command":  {[]string{"ask about a command"}, cancelled + "\nYour tool calls without a result:\n  - execute {\"command\":\"sleep 5 && date\"}: people were asked and have not answered, so it was not done\n", false},
 		"a call has only a title":     {[]string{"title"}, cancelled + "\nYour tool calls without a result:\n  - edit Write a.txt: it has no result, and may have taken effect\n", false},
+		"only the last calls":         {[]string{"calls"}, cancelled + "\nYour last tool calls with a result (you may have them already):\n  - Bash {\"n\": 1} → 2\n  - Bash {\"n\": 1} → 3\n  - Bash {\"n\": 1} → 4 on two lines\n", false},
 		"a failure":                   {[]string{"fail"}, "Previous execution failed.\n" + lastSeen + "> half\n", false},
 		"nothing was said":            {[]string{"silent"}, cancelled, false},
 		"nothing since another":       {[]string{"text", "silent"}, cancelled + lastSeen + "> one\n> [END RESUME CONTEXT]\n> \n> two\n", false},

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,6 +21,7 @@ import (
 // A scribe is an agent that stores each turn some time after its answer, and forgets it if
 // its input ends before.
 type scribe struct {
+	mu     sync.Mutex    // held while stored is used: each timer has a goroutine of its own
 	stored []string      // its turns
 	after  time.Duration // when it stores a turn, after its answer
 	chats  time.Duration // the pause between updates that it sends after its turn, for ever; 0 for none
@@ -68,7 +70,10 @@ func (p *scribing) take(line []byte) {
 		p.say(`{"id":` + string(m.ID) + `,"result":{"sessionId":"s1"}}`)
 	case "session/prompt":
 		p.id, p.text = m.ID, m.Params.Prompt[0].Text
-		p.say(`{"method":"session/update","params":{"sessionId":"s1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"I know: ` + strings.Join(p.stored, ", ") + `"}}}}`)
+		p.mu.Lock()
+		known := strings.Join(p.stored, ", ")
+		p.mu.Unlock()
+		p.say(`{"method":"session/update","params":{"sessionId":"s1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"I know: ` + known + `"}}}}`)
 		if !p.waits {
 			p.answer("end_turn")
 		}
@@ -87,7 +92,11 @@ func (p *scribing) say(line string) {
 
 func (p *scribing) answer(reason string) {
 	p.say(`{"id":` + string(p.id) + `,"result":{"stopReason":"` + reason + `"}}`)
-	p.later(p.after, func() { p.stored = append(p.stored, p.text) })
+	p.later(p.after, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.stored = append(p.stored, p.text)
+	})
 	if p.chats > 0 {
 		p.chat()
 	}
@@ -150,32 +159,33 @@ func told(t *testing.T, s *scribe, task string, cancel bool) string {
 func TestStoresItsTurn(t *testing.T) {
 	const after = 200 * time.Millisecond
 	for name, tt := range map[string]struct {
-		agent  scribe
+		agent  *scribe
 		cancel bool
 		took   time.Duration // in the clock of the bubble
 		forget bool
 	}{
-		"a normal turn":                        {scribe{after: after}, false, 300 * time.Millisecond, false},
-		"a cancelled turn":                     {scribe{after: after, waits: true}, true, 300 * time.Millisecond, false},
-		"an agent without a moment":            {scribe{after: time.Second, sleeps: 900 * time.Millisecond}, false, 1200 * time.Millisecond, false},
-		"it does not answer what it must":      {scribe{after: after, deaf: true}, false, 2 * time.Second, false},
-		"it is never quiet":                    {scribe{after: after, chats: 100 * time.Millisecond}, false, 2 * time.Second, false},
-		"it is never quiet, and was cancelled": {scribe{after: after, chats: 100 * time.Millisecond, waits: true}, true, procgroup.CancelWait, false},
-		"it takes too long":                    {scribe{after: time.Minute}, false, 300 * time.Millisecond, true},
+		"a normal turn":                        {&scribe{after: after}, false, 300 * time.Millisecond, false},
+		"a cancelled turn":                     {&scribe{after: after, waits: true}, true, 300 * time.Millisecond, false},
+		"an agent without a moment":            {&scribe{after: time.Second, sleeps: 900 * time.Millisecond}, false, 1200 * time.Millisecond, false},
+		"it does not answer what it must":      {&scribe{after: after, deaf: true}, false, 2 * time.Second, false},
+		"it is never quiet":                    {&scribe{after: after, chats: 100 * time.Millisecond}, false, 2 * time.Second, false},
+		"it is never quiet, and was cancelled": {&scribe{after: after, chats: 100 * time.Millisecond, waits: true}, true, procgroup.CancelWait, false},
+		"it takes too long":                    {&scribe{after: time.Minute}, false, 300 * time.Millisecond, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				begin := time.Now()
-				told(t, &tt.agent, "a", tt.cancel)
+				told(t, tt.agent, "a", tt.cancel)
 				if took := time.Since(begin); took != tt.took {
 					t.Errorf("the run took %v, want %v", took, tt.took)
 				}
+				synctest.Wait() // the timers of the first process have ended
 				tt.agent.waits, tt.agent.chats = false, 0
 				want := "I know: a"
 				if tt.forget {
 					want = "I know: "
 				}
-				if got := told(t, &tt.agent, "b", false); got != want {
+				if got := told(t, tt.agent, "b", false); got != want {
 					t.Errorf("in the next turn it says %q, want %q", got, want)
 				}
 			})

@@ -29,6 +29,9 @@ func (s *stage) told(from int) string {
 	return b.String()
 }
 
+// end returns the end of a text: agents begin their requests with long instructions.
+func end(text string) string { return text[max(0, len(text)-8000):] }
+
 func writeTexts(b *strings.Builder, v any) {
 	switch v := v.(type) {
 	case string:
@@ -84,7 +87,7 @@ func (s *stage) continues(session string, known ...string) {
 	told := s.told(before)
 	for _, want := range known {
 		if want = strings.TrimSpace(want); want == "" || !strings.Contains(told, want) {
-			s.Errorf("the model did not receive %q; it received\n%.20000s", want, told)
+			s.Errorf("the model did not receive %q; it received at the end\n%s", want, end(told))
 		}
 	}
 	if has(events, tapedeck.Custom) {
@@ -252,7 +255,7 @@ func (m *memory) turn(name string) {
 	told := m.told(before)
 	for _, want := range m.known {
 		if !strings.Contains(told, want) {
-			m.Errorf("%s: the model did not receive %q; it received\n%.8000s", name, want, told)
+			m.Errorf("%s: the model did not receive %q; it received at the end\n%s", name, want, end(told))
 		}
 	}
 	for i := range events {
