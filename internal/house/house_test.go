@@ -47,7 +47,7 @@ var rules = map[string][]string{
 	"audit":              {".", "api", "internal/secret"},
 	"retention":          {"."},
 	"access":             {".", "access", "api", "payload", "search", "view", "internal"},
-	"engine":             {".", "api", "payload", "order", "=store", "view", "projection", "presence", "engine", "=runner", "internal/decimal", "internal/jsonobj", "internal/lru", "internal/past", "internal/proposal", "internal/wallclock"},
+	"engine":             {".", "api", "payload", "order", "=store", "view", "projection", "presence", "engine", "=runner", "internal/decimal", "internal/jsonobj", "internal/lru", "internal/past", "internal/proposal", "internal/sse", "internal/wallclock"},
 	"engine/workflow":    {".", "api", "payload", "=store", "view", "=engine", "runner/workflow"},
 	"protocol":           {".", "=access", "api", "docs", "payload", "search", "view", "internal"},
 	"runner":             {".", "payload", "=runner", "view", "internal"},

@@ -29,8 +29,10 @@ func (s *run) execute(c *call) error {
 	case !isObject(arguments):
 		return s.result(c, tool.Failed("The arguments are not a JSON object."), 0)
 	}
-	if why := mismatch(t, arguments); why != "" {
-		return s.result(c, tool.Failed("The arguments do not match the schema: %s.", why), 0)
+	if t.Check != nil {
+		if why := t.Check(json.RawMessage(arguments)); why != "" {
+			return s.result(c, tool.Failed("The arguments do not match the schema: %s.", why), 0)
+		}
 	}
 	if allowed, err := s.permit(t, c, arguments); !allowed || err != nil {
 		return err

@@ -34,7 +34,7 @@ func (s *run) delegate() tool.Tool {
 		Task  string `json:"task"`
 	}
 	return tool.Tool{
-		Name: "start_agent", Description: about.String(), Parameters: schema,
+		Name: "start_agent", Description: about.String(), Parameters: schema, Check: tool.Checker[args](schema),
 		Run: func(ctx context.Context, c tool.Call) tool.Result {
 			var d args
 			if err := json.Unmarshal(c.Arguments, &d); err != nil {

@@ -7,7 +7,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/proposal"
@@ -20,6 +23,12 @@ type Tool struct {
 	Description string // the model reads it
 	Parameters  json.RawMessage
 	ReadOnly    bool // the tool changes nothing, so the default policy allows it
+
+	// Check returns why the arguments of a call do not match Parameters, "" if they do:
+	// people are not asked about a call that would fail. It is nil if only the tool knows.
+	// The schema of an MCP server is not compared here: a hostile one could keep the
+	// server busy, or end it.
+	Check func(arguments json.RawMessage) string
 
 	// Propose returns the action that people see in the question about a call. If it is
 	// nil, they see the arguments.
@@ -101,13 +110,45 @@ func build[A any](name, description, members string, required []string, run func
 	if err != nil {
 		panic("tool " + name + ": " + err.Error()) // members is a constant that is not JSON
 	}
-	return Tool{Name: name, Description: description, Parameters: schema, Run: func(ctx context.Context, c Call) Result {
+	return Tool{Name: name, Description: description, Parameters: schema, Check: Checker[A](schema), Run: func(ctx context.Context, c Call) Result {
 		a, err := decode[A](c.Arguments)
 		if err != nil {
 			return Failed("The arguments do not match the schema: %s.", strings.TrimPrefix(err.Error(), "json: "))
 		}
 		return run(ctx, c, a)
 	}}
+}
+
+// Checker returns a [Tool.Check] for a schema of our own, and the type of the arguments.
+func Checker[A any](schema json.RawMessage) func(json.RawMessage) string {
+	var s jsonschema.Schema
+	err := json.Unmarshal(schema, &s)
+	var resolved *jsonschema.Resolved
+	if err == nil {
+		resolved, err = s.Resolve(nil)
+	}
+	if err != nil {
+		panic("the schema of a tool: " + err.Error()) // it is a constant
+	}
+	return func(arguments json.RawMessage) string {
+		_, err := decode[A](arguments)
+		if err != nil {
+			return strings.TrimPrefix(err.Error(), "json: ")
+		}
+		var given map[string]any
+		if err := json.Unmarshal(arguments, &given); err != nil {
+			return err.Error()
+		}
+		for name, v := range given { // models write null for what they leave out
+			if v == nil && !slices.Contains(s.Required, name) {
+				delete(given, name)
+			}
+		}
+		if err := resolved.Validate(given); err != nil {
+			return strings.TrimPrefix(err.Error(), "validating root: ")
+		}
+		return ""
+	}
 }
 
 // readOnly marks a tool that changes nothing.
