@@ -26,7 +26,7 @@ func (d *Draft) Locate(folder string) {
 			if root, err = os.OpenRoot(folder); err != nil {
 				return
 			}
-			defer root.Close()
+			defer func() { _ = root.Close() }() // it was only read
 		}
 		c.Line = lineOf(read(root, folder, c.Path), c.Before)
 	}
@@ -45,7 +45,7 @@ func read(root *os.Root, folder, path string) string {
 	if err != nil {
 		return ""
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // it was only read
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || info.Size() > maxPlaced {
 		return ""
 	}
@@ -59,8 +59,9 @@ func read(root *os.Root, folder, path string) string {
 // lineOf returns the line at which a piece of a text begins, from 1; 0 if the text has the
 // piece not at all, or more than once.
 func lineOf(text, piece string) int {
-	if strings.Count(text, piece) != 1 {
+	before, after, found := strings.Cut(text, piece)
+	if !found || strings.Contains(after, piece) {
 		return 0
 	}
-	return strings.Count(text[:strings.Index(text, piece)], "\n") + 1
+	return strings.Count(before, "\n") + 1
 }

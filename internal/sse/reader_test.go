@@ -81,7 +81,6 @@ func TestCR(t *testing.T) {
 }
 
 func TestValues(t *testing.T) {
-	object := func(data []byte) bool { return json.Valid(data) }
 	for name, c := range map[string]struct {
 		in    string
 		whole func([]byte) bool
@@ -90,9 +89,9 @@ func TestValues(t *testing.T) {
 		"frames":                        {"data: a\n\n: hi\nid: 1\n\ndata: b\ndata: c\n\n", nil, []string{"a", "b\nc"}},
 		"no end":                        {"data: a\n\ndata: b", nil, []string{"a", "b"}},
 		"empty data":                    {"data:\n\ndata: a\n\ndata", nil, []string{"a"}},
-		"no empty lines":                {"data: {}\ndata: [1,\ndata: 2]\ndata: 3\n", object, []string{"{}", "[1,\n2]", "3"}},
+		"no empty lines":                {"data: {}\ndata: [1,\ndata: 2]\ndata: 3\n", json.Valid, []string{"{}", "[1,\n2]", "3"}},
 		"no empty lines, without whole": {"data: {}\ndata: 3\n", nil, []string{"{}\n3"}},
-		"CR and a mark":                 {"\ufeffdata: {}\rdata: 3\r", object, []string{"{}", "3"}},
+		"CR and a mark":                 {"\ufeffdata: {}\rdata: 3\r", json.Valid, []string{"{}", "3"}},
 	} {
 		for how, r := range map[string]io.Reader{"whole": strings.NewReader(c.in), "byte by byte": iotest.OneByteReader(strings.NewReader(c.in))} {
 			var got []string
