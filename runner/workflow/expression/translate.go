@@ -38,6 +38,7 @@ var feelFunctions = map[string]string{
 	"distinct values": "uniq", "get value": "get", "contains": "string_contains",
 	"substring": "substring", "count": "len", "number": "float", "ceiling": "ceil", "concatenate": "concat",
 	"replace": "replace_pattern", "split": "split_pattern", "matches": "matches_pattern", "is empty": "is_empty",
+	"sum": "sum_feel", "mean": "mean_feel", "median": "median_feel",
 }
 
 // feelTimes are functions of FEEL whose values have no form in JSON or change with the
