@@ -28,7 +28,7 @@ func TestRecorded(t *testing.T) {
 		{"codex-0.169.0.exec-json.tools", "codex", "Step 1: I will call exec_command now. Done after 1 tool results. The file holds hello-from-tool.", []string{"REASONING_START", "hello-from-tool\\nLinux", `"inputTokens":200`}, false},
 		{"codex-0.169.0.exec-json.sigterm", "codex", "", []string{"agent.linked"}, true},
 		{"gemini-0.61.0.stream-json.tools", "gemini", "Step 1: I will call run_shell_command now. Done after 1 tool results. The file holds hello-from-tool.", []string{"hello-from-tool\\nLinux", `"inputTokens":300`}, false},
-		{"opencode-1.18.33.run-json.tools", "opencode", "Step 1: I will call todowrite now. Step 2: I will call bash now. ", []string{"plan.updated", "rejected permission"}, true},
+		{"opencode-1.18.33.run-json.tools", "opencode", "Step 1: I will call todowrite now. Step 2: I will call bash now. ", []string{"plan.updated", "rejected permission"}, false},
 		{"pi-0.73.1.mode-json.tools", "pi", "Step 1: I will call bash now. Done after 1 tool results. The file holds hello-from-tool.", []string{"hello-from-tool\\nLinux", `"inputTokens":100`}, false},
 	} {
 		t.Run(tt.file, func(t *testing.T) {

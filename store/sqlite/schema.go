@@ -234,6 +234,7 @@ var columnsOf = [...]string{
 	9:  `events.sum heads.link`,
 	10: `sessions.key sessions.sealed sessions.sealed_totals purges.key`,
 	11: ``, // nothing; only PostgreSQL has a table of owners
+	12: ``, // nothing; only PostgreSQL has the search index in the database
 }
 
 // checkColumns returns an error if a database does not have the tables of its version.

@@ -93,7 +93,7 @@ func TestWorkflowAgent(t *testing.T) {
 	if v := w.Workflow.Variables; string(v["count"]) != "41" || string(v["unit"]) != `"moons"` || string(v["list"]) != `[1,{"a":true}]` || w.Workflow.Outcome != "completed" {
 		t.Errorf("got %s, %s", w.Workflow.Outcome, v)
 	}
-	if _, err := c.Run(t.Context(), api.Task{Agent: "flow", Text: "many"}); err == nil || !strings.Contains(err.Error(), `the task "many" of the field count is not a number`) {
+	if _, err := c.Run(t.Context(), api.Task{Agent: "flow", Text: "many"}); err == nil || !strings.Contains(err.Error(), `the task "many" of the field count is not a whole number`) {
 		t.Errorf("a text that does not fit: %v", err)
 	}
 }
