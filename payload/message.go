@@ -55,7 +55,10 @@ func NewMessage(id, role, text string) Message {
 
 // Text returns the text of the message's content. For parts, it joins the text
 // parts.
-func (m *Message) Text() string {
+func (m *Message) Text() string { return m.TextWith("") }
+
+// TextWith is [Message.Text] with a separator between the parts of the content.
+func (m *Message) TextWith(separator string) string {
 	if len(m.Content) == 0 || m.Content[0] == '"' {
 		return jsonobj.StringOf(m.Content)
 	}
@@ -63,13 +66,13 @@ func (m *Message) Text() string {
 	if decodeInto(m.Content, &parts) != nil {
 		return "" // an activity has an object
 	}
-	var b strings.Builder
+	var texts []string
 	for _, p := range parts {
 		if p.Text != nil {
-			b.WriteString(string(*p.Text))
+			texts = append(texts, string(*p.Text))
 		}
 	}
-	return Whole(b.String())
+	return Whole(strings.Join(texts, separator))
 }
 
 // Check reports whether m has an id, a known role, and the members that its

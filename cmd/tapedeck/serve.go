@@ -81,7 +81,7 @@ with HTTPS, and to those that --webhook-allow names.`,
   tapedeck serve --data /var/lib/tapedeck --listen 127.0.0.1:8080
   tapedeck serve --auth auth.toml --listen 0.0.0.0:4747 --allow-host deck.example
   PGPASSWORD=secret tapedeck serve --postgres postgres://tapedeck@db.example/tapedeck`,
-		Args: noArgs,
+		Args: both(noOther, noArgs),
 		RunE: func(c *cobra.Command, _ []string) error { return e.serve(c.Context(), f) },
 	}
 	fl := c.Flags()
@@ -114,6 +114,14 @@ with HTTPS, and to those that --webhook-allow names.`,
 	fl.StringVar(&f.logFormat, "log-format", "text", "how to write the log: text or json")
 	fl.StringVar(&f.metrics, "metrics", "", "address of a second listener that has only /metrics, and needs no token (default: /metrics of --listen alone, for admins)")
 	return c
+}
+
+// noOther refuses --url, which names the server of other commands.
+func noOther(c *cobra.Command, _ []string) error {
+	if c.Flags().Changed("url") {
+		return usageError("serve is a server itself, so --url has no effect here; say where it listens with --listen, and what its clients call it with --public-url")
+	}
+	return nil
 }
 
 func (e *env) serve(ctx context.Context, f serveFlags) error {

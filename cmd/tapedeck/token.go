@@ -70,7 +70,7 @@ func noServer(c *cobra.Command, _ []string) error {
 func newTokenCreate(e *env, file *string) *cobra.Command {
 	var t tokens.Token
 	var role string
-	expires := lifetime{most: maxDays}
+	expires := lifetime{least: time.Second, most: maxDays}
 	c := &cobra.Command{
 		Use:   "create",
 		Short: "Make a token and print it, this once",
@@ -114,7 +114,8 @@ func newTokenCreate(e *env, file *string) *cobra.Command {
 // A lifetime is a duration on the command line that may be in days.
 type lifetime struct {
 	time.Duration
-	most int // days that it has at most
+	least time.Duration // of a token a second: 0 would be for ever
+	most  int           // days that it has at most
 }
 
 // forms says how a lifetime is written, for the help and the error of its flag.
@@ -133,7 +134,7 @@ func (l *lifetime) Set(s string) error {
 		n, err = strconv.Atoi(days)
 		d = time.Duration(min(n, l.most+1)) * day
 	}
-	if err != nil || d < 0 || d > time.Duration(l.most)*day {
+	if err != nil || d < l.least || d > time.Duration(l.most)*day {
 		return fmt.Errorf("it is a time %s", l.forms())
 	}
 	l.Duration = d

@@ -18,7 +18,7 @@ import (
 
 func newTokenIssue(e *env) *cobra.Command {
 	var n api.NewToken
-	expires := lifetime{most: int(grants.MaxLife / (24 * time.Hour))}
+	expires := lifetime{least: time.Second, most: int(grants.MaxLife / (24 * time.Hour))}
 	var before int64
 	c := &cobra.Command{
 		Use:   "issue SESSION",

@@ -39,8 +39,13 @@ func (d *Decoder) claudeEntry(rec record) {
 		d.skip(rec.line, "it is not an object")
 		return
 	}
-	if s.repeats(str(m["uuid"]), m["type"], m["message"], m["content"], m["toolUseResult"]) {
+	said := object(m["message"])
+	if s.repeats(str(m["uuid"]), m["type"], said["content"], m["content"], m["toolUseResult"]) {
 		d.skip(rec.line, "it repeats the line with the uuid %s", quoted(short(str(m["uuid"]))))
+		return
+	}
+	if str(m["uuid"]) != "" && s.repeats(str(said["id"]), m["type"], said["content"]) {
+		d.skip(rec.line, "it repeats a line of the answer %s", quoted(short(str(said["id"]))))
 		return
 	}
 	s.claudeTime(m["timestamp"])

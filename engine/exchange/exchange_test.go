@@ -300,10 +300,12 @@ func TestRepeatedRows(t *testing.T) {
 		rows []string
 		says string
 	}{
-		"all twice":                     {append(slices.Clone(rows), rows...), `line 8: it repeats the line with the uuid "a2"`},
-		"each twice":                    {[]string{rows[0], rows[0], rows[1], rows[1], rows[2], rows[2], rows[3], rows[3]}, `line 8: it repeats the line with the uuid "a2"`},
-		"of another time":               {append(slices.Clone(rows), strings.Replace(rows[0], "10:00", "11:00", 1)), `line 5: it repeats the line with the uuid "u1"`},
-		"the call in a line of its own": {append(slices.Clone(rows), strings.Replace(rows[1], `"a1"`, `"a3"`, 1)), `line 5: it repeats the call with the id "t1"`},
+		"all twice":                        {append(slices.Clone(rows), rows...), `line 8: it repeats the line with the uuid "a2"`},
+		"each twice":                       {[]string{rows[0], rows[0], rows[1], rows[1], rows[2], rows[2], rows[3], rows[3]}, `line 8: it repeats the line with the uuid "a2"`},
+		"under another uuid":               {append(slices.Clone(rows), strings.Replace(rows[3], `"a2"`, `"a4"`, 1)), `line 5: it repeats a line of the answer "m2"`},
+		"of another usage":                 {append(slices.Clone(rows), strings.Replace(rows[3], `:2}`, `:3}`, 1)), `line 5: it repeats the line with the uuid "a2"`},
+		"of another time":                  {append(slices.Clone(rows), strings.Replace(rows[0], "10:00", "11:00", 1)), `line 5: it repeats the line with the uuid "u1"`},
+		"the call in an answer of its own": {append(slices.Clone(rows), strings.NewReplacer(`"a1"`, `"a3"`, `"m1"`, `"m3"`).Replace(rows[1])), `line 5: it repeats the call with the id "t1"`},
 	} {
 		got, d := mustRead(t, ClaudeCode, strings.Join(c.rows, "\n"))
 		if diff := cmp.Diff(brief(once[0]), brief(got[0])); diff != "" {

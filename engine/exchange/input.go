@@ -75,10 +75,10 @@ func (in *input) next() (record, error) {
 			return in.value(record{line: in.lines, raw: line})
 		case first && (line[0] == '{' || line[0] == '['):
 			return in.document(line)
-		case first && in.stream == nil:
+		case first && in.stream == nil && utf8.Valid(line):
 			return record{}, in.unreadable(line)
 		}
-		return record{}, notJSON(in.lines)
+		return record{}, unreadableLine(in.lines, line)
 	}
 }
 
@@ -198,7 +198,7 @@ func (in *input) document(first []byte) (record, error) {
 		return record{}, notJSON(line + bytes.Count(bytes.TrimSpace(at), []byte("\n")))
 	}
 	if !utf8.Valid(whole) {
-		return record{}, notJSON(line)
+		return record{}, unreadableLine(line, whole)
 	}
 	return in.value(record{line: line, raw: whole, whole: true})
 }
@@ -226,6 +226,14 @@ func (in *input) unreadable(line []byte) error {
 	}
 	return tapedeck.Errorf(tapedeck.Invalid, "the input is %s, which is for reading and cannot be imported", what).
 		WithHint("export the session as ndjson; the formats of imports are: %s", strings.Join(Formats(), ", "))
+}
+
+// unreadableLine returns the error of a line that is no value.
+func unreadableLine(number int, line []byte) error {
+	if utf8.Valid(line) {
+		return notJSON(number)
+	}
+	return tapedeck.Errorf(tapedeck.Invalid, "line %d of the input is not UTF-8", number).WithHint("convert the file to UTF-8; nothing was imported")
 }
 
 func notJSON(line int) error {

@@ -12,6 +12,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/aguiwire"
 	"github.com/tapedeck/tapedeck/internal/httpapi"
 	"github.com/tapedeck/tapedeck/internal/intake"
+	"github.com/tapedeck/tapedeck/internal/sse"
 	"github.com/tapedeck/tapedeck/payload"
 )
 
@@ -178,6 +179,9 @@ func notStream(err error) error {
 	}
 	if errors.Is(err, context.Canceled) {
 		return err
+	}
+	if errors.Is(err, sse.ErrTooLarge) {
+		return tapedeck.Errorf(tapedeck.TooLarge, "a chunk of the stream has more than %d MiB", maxChunk>>20)
 	}
 	return tapedeck.Errorf(tapedeck.Invalid, "the body is not an event stream, or broke off").Because(err)
 }

@@ -100,7 +100,7 @@ func TestIngestEndsEarly(t *testing.T) {
 		}, 400, tapedeck.StatusInterrupted},
 		"a chunk is too large": {func(_ *testing.T, _ *world, u *upload) {
 			u.send(`{"type":"text-delta","id":"0","delta":"` + strings.Repeat("x", 9<<20) + `"}`)
-		}, 400, tapedeck.StatusInterrupted},
+		}, 413, tapedeck.StatusInterrupted},
 		"the body ends":            {func(_ *testing.T, _ *world, u *upload) { _ = u.Close() }, 400, tapedeck.StatusInterrupted},
 		"the connection breaks":    {func(_ *testing.T, _ *world, u *upload) { _ = u.CloseWithError(io.ErrUnexpectedEOF) }, 400, tapedeck.StatusInterrupted},
 		"the client disconnects":   {func(_ *testing.T, _ *world, u *upload) { u.cancel() }, 503, tapedeck.StatusInterrupted},

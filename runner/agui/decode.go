@@ -79,7 +79,10 @@ func (t *turn) started(e tapedeck.Event) error {
 func (t *turn) failed(e tapedeck.Event) error {
 	t.open = false
 	d, err := decode[payload.RunError](e)
-	if err != nil || d.Message == "" {
+	if err != nil { // of a reason, the words matter more than the form of the rest
+		d = payload.RunError{Message: jsonobj.StringOf(jsonobj.Member(e.Data, "message"))}
+	}
+	if d.Message == "" {
 		return tapedeck.Errorf(tapedeck.Unavailable, "the agent has failed without a reason")
 	}
 	if err := t.used(d.Usage); err != nil {

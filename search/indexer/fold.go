@@ -2,6 +2,7 @@ package indexer
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -74,7 +75,7 @@ func (f *fold) add(e *tapedeck.Event) {
 		f.end("call " + d.ToolCallID)
 	case payload.ToolCallResult:
 		m := payload.Message{Content: d.Content}
-		f.append(document(e, search.DocTool, payload.RoleTool), m.Text())
+		f.append(document(e, search.DocTool, payload.RoleTool), answered(&m))
 	case payload.RunFinished, payload.RunError:
 		f.endRun(e.Invocation)
 	default:
@@ -116,7 +117,11 @@ func (f *fold) extend(id string, delta payload.Piece) {
 func (f *fold) end(id string) {
 	if p := f.open[id]; p != nil {
 		delete(f.open, id)
-		f.append(p.Document, payload.Whole(p.text.String()))
+		text := payload.Whole(p.text.String())
+		if p.Kind == search.DocTool {
+			text = read(text)
+		}
+		f.append(p.Document, text)
 	}
 }
 
@@ -137,17 +142,26 @@ func (f *fold) endAll() {
 }
 
 func (f *fold) message(e *tapedeck.Event, m *payload.Message) {
-	kind := search.DocMessage
 	if m.Role == payload.RoleTool {
-		kind = search.DocTool
+		f.append(document(e, search.DocTool, m.Role), answered(m))
+	} else {
+		f.append(document(e, search.DocMessage, m.Role), m.TextWith("\n"))
 	}
-	f.append(document(e, kind, m.Role), m.Text())
 	for _, c := range m.ToolCalls {
 		f.append(document(e, search.DocTool, ""), called(c.Function.Name, c.Function.Arguments))
 	}
 }
 
-func called(name, arguments string) string { return name + " " + arguments }
+func called(name, arguments string) string { return name + " " + read(arguments) }
+
+// answered returns the text of the answer of a tool, which is often JSON.
+func answered(m *payload.Message) string {
+	text := m.TextWith("\n")
+	if json.Valid([]byte(text)) {
+		return read(text)
+	}
+	return text
+}
 
 // title adds the title that an event sets. An empty title removes the older ones.
 func (f *fold) title(e *tapedeck.Event) {

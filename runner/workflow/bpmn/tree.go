@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
@@ -208,6 +209,11 @@ func (p *parser) element(start xml.StartElement, line, level int) (*element, err
 	}
 	if p.kept++; p.kept > maxElements {
 		return nil, &refusal{line, fmt.Sprintf("the file has more than %d elements", maxElements), ""}
+	}
+	for i, a := range start.Attr {
+		if slices.ContainsFunc(start.Attr[:i], func(b xml.Attr) bool { return a.Name == b.Name }) {
+			return nil, &refusal{line, fmt.Sprintf("the attribute %.100s of %.100s is there twice", a.Name.Local, start.Name.Local), ""}
+		}
 	}
 	e := &element{Name: start.Name, attrs: start.Attr, line: line}
 	p.remember(e)

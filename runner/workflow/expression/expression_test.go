@@ -191,7 +191,7 @@ func TestVariables(t *testing.T) {
 
 func TestValues(t *testing.T) {
 	for _, c := range []struct{ form, source, want string }{
-		{"8", `= sum([])`, `null`}, {"8", `= mean([])`, `null`}, {"8", `= median([])`, `null`}, {"8", `= sum([1, 2])`, `3`}, {"8", `= mean(1, 2)`, `1.5`},
+		{"8", `= "\ud83c\udf89\\\ud83c"`, `"🎉\\�"`}, {"8", `= sum([])`, `null`}, {"8", `= mean([])`, `null`}, {"8", `= median([])`, `null`}, {"8", `= sum([1, 2])`, `3`}, {"8", `= mean(1, 2)`, `1.5`},
 		{"8", `plain text`, `"plain text"`}, {"8", `= price + 1`, `13`}, {"8", `Hi {{ name }}!`, `"Hi Ada!"`}, {"8", `{{ name }}`, `"Ada"`}, {"8", `{{ order.lines }}`, `"[{\"n\":2,\"sku\":\"a\"},{\"n\":5,\"sku\":\"b\"}]"`},
 		{"8", `{{ {"a": {"b": 1}} }} {{ "}}" }}`, `"{\"a\":{\"b\":1}} }}"`}, {"8", `{{ "{{" }} is open`, `"{{ is open"`}, {"8", `cost: ${HOME} {{ price }}`, `"cost: ${HOME} 12"`}, {"8", `{{ nothing }}`, `""`}, {"8", `{{ open`, ``},
 		{"8", `{{ unknown }}`, ``}, {"8", ``, `""`}, {"8", `=`, `"="`}, {"8", `{{ 1.5 }}{{ true }}`, `"1.5true"`}, {"8", `== heading`, `"== heading"`}, {"8", `{{}}`, ``},

@@ -4,6 +4,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/tapedeck/tapedeck"
 )
@@ -142,7 +144,7 @@ func (t *translator) one(depth int) (string, error) {
 		return t.bracket(depth)
 	case tok.kind == stringToken && tok.text[0] != '`':
 		t.i++
-		return lineBreaks.Replace(t.escapes(tok.text)), nil
+		return lineBreaks.Replace(joinHalves(t.escapes(tok.text))), nil
 	case tok.kind == numberToken && t.key():
 		t.i++
 		return strconv.Quote(tok.text), nil
@@ -200,6 +202,42 @@ func (t *translator) escapes(text string) string {
 		b.WriteByte(text[i])
 	}
 	return b.String()
+}
+
+// joinHalves writes a character whose two halves are written with numbers, as in JSON, as
+// it is: expr-lang would read two halves.
+func joinHalves(text string) string {
+	if !strings.Contains(text, `\u`) {
+		return text
+	}
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		if text[i] != '\\' || i+1 == len(text) {
+			b.WriteByte(text[i])
+			continue
+		}
+		if whole := utf16.DecodeRune(half(text[i:]), half(text[min(i+6, len(text)):])); whole != utf8.RuneError {
+			b.WriteRune(whole)
+			i += 11
+			continue
+		}
+		b.WriteString(text[i : i+2])
+		i++
+	}
+	return b.String()
+}
+
+// half returns the number of the escape \u0000 with which a text begins, -1 if it begins
+// with none.
+func half(text string) rune {
+	if len(text) < 6 || text[:2] != `\u` {
+		return -1
+	}
+	n, err := strconv.ParseUint(text[2:6], 16, 16)
+	if err != nil {
+		return -1
+	}
+	return rune(n)
 }
 
 // bracket translates brackets with what they contain.
