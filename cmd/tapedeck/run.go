@@ -126,7 +126,11 @@ func (r *running) leaves(interrupted context.Context) int {
 		return 0
 	}
 	fmt.Fprintln(r.stderr)
-	r.notice("exiting; the run continues, see: tapedeck tail %s", r.started.Session)
+	if r.lost.Load() {
+		r.notice("exiting; no server is there, so the run may have ended, see: tapedeck show %s", r.started.Session)
+	} else {
+		r.notice("exiting; the run continues, see: tapedeck tail %s", r.started.Session)
+	}
 	if n, ok := e.signal.(syscall.Signal); ok {
 		return 128 + int(n)
 	}
@@ -142,6 +146,7 @@ type running struct {
 	tree       *elementTree // of a workflow; nil if the run is none
 	tasks      bool         // it hears the agents of tasks
 	desk       *desk
+	lost       atomic.Bool // the connection to the server, and it is not back
 }
 
 func (r *running) follow(ctx context.Context) error {
@@ -153,7 +158,8 @@ func (r *running) follow(ctx context.Context) error {
 	o.OnReconnect = func(attempt int, _ error) {
 		if attempt == 1 {
 			fmt.Fprintln(r.stderr)
-			r.notice("the connection was lost; reconnecting")
+			r.lost.Store(true)
+			r.notice("the connection was lost; reconnecting until a server is back")
 		}
 	}
 	for rec, err := range r.client.Follow(ctx, r.started.Session, o) {
@@ -163,6 +169,7 @@ func (r *running) follow(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		r.lost.Store(false)
 		if end, err := r.print(ctx, rec); end || err != nil {
 			return err
 		}

@@ -33,9 +33,6 @@ lists it.`,
 		Args: both(noFile, oneSession),
 		RunE: func(c *cobra.Command, args []string) error {
 			n.Session = args[0]
-			if c.Flags().Changed("expires") && expires.Duration == 0 {
-				return usageError("a token of a session is not valid for ever: --expires takes a time %s", expires.forms())
-			}
 			if expires.Duration > 0 {
 				n.Expires = new(time.Now().Add(expires.Duration).UTC())
 			}
