@@ -122,8 +122,8 @@ export const checks = {
       await choose(page, "chats.jsonl", chat(1) + chat(2));
       await preview(page).getByText("2 sessions").waitFor();
       await page.getByLabel("Format").selectOption("claude-code");
-      await page.getByText("There is no conversation in the input").waitFor();
-      await page.getByText(/is the format claude-code\? Line 1/).waitFor();
+      await page.getByText("The input is not in the format claude-code; it seems to be openai-messages").waitFor();
+      await page.getByText("Name the format openai-messages, or auto").waitFor();
       assert.equal(await preview(page).count(), 0);
       await page.getByLabel("Format").selectOption("openai-messages");
       await preview(page).getByText("read as openai-messages").waitFor();
