@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
@@ -84,10 +85,14 @@ with HTTPS, and to those that --webhook-allow names.`,
 		Args: both(noOther, noArgs),
 		RunE: func(c *cobra.Command, _ []string) error { return e.serve(c.Context(), f) },
 	}
-	fl := c.Flags()
+	e.ephemeralFlag(c)
+	f.declare(c.Flags())
+	return c
+}
+
+func (f *serveFlags) declare(fl *pflag.FlagSet) {
 	fl.StringVar(&f.listen, "listen", defaultListen, "address to listen on")
 	fl.BoolVar(&f.demo, "demo", false, "create sample sessions: one is always live, one is a workflow, others begin over AG-UI and over A2A")
-	e.ephemeralFlag(c)
 	fl.BoolVar(&f.insecure, "insecure", false, "allow an address that other machines can reach, although there is no access control")
 	fl.StringVar(&f.auth, "auth", "", "file of the tokens that requests need (default: requests need none)")
 	fl.Var(&f.allowHosts, "allow-host", "names by which clients reach this server, such as deck.example; others are refused (default: those of the loopback, or all with another --listen)")
@@ -113,13 +118,12 @@ with HTTPS, and to those that --webhook-allow names.`,
 	fl.BoolVar(&f.verbose, "verbose", false, "log debug messages, and each request")
 	fl.StringVar(&f.logFormat, "log-format", "text", "how to write the log: text or json")
 	fl.StringVar(&f.metrics, "metrics", "", "address of a second listener that has only /metrics, and needs no token (default: /metrics of --listen alone, for admins)")
-	return c
 }
 
 // noOther refuses --url, which names the server of other commands.
 func noOther(c *cobra.Command, _ []string) error {
 	if c.Flags().Changed("url") {
-		return usageError("serve is a server itself, so --url has no effect here; say where it listens with --listen, and what its clients call it with --public-url")
+		return usageError("serve is a server itself, so --url has no effect here; say where it listens with --listen")
 	}
 	return nil
 }

@@ -114,7 +114,7 @@ func newTokenCreate(e *env, file *string) *cobra.Command {
 // A lifetime is a duration on the command line that may be in days.
 type lifetime struct {
 	time.Duration
-	least time.Duration // of a token a second: 0 would be for ever
+	least time.Duration // 1 s for a token: a token with 0 is valid for ever
 	most  int           // days that it has at most
 }
 

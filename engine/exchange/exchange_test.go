@@ -435,6 +435,7 @@ func TestForReading(t *testing.T) {
 		"one document":     {`{"tapedeck":1,"session":{"id":"s","head":1},"events":[` + "\n" + `{"offset":0,"type":"session.created","data":{}}` + "\n]}\n", "line 1 of the input is an export as one JSON document", "export the session as ndjson"},
 		"something else":   {"hello", "line 1 of the input is not JSON", "the formats are: agui, asciicast, claude-code, ndjson, openai-messages"},
 		"a table":          {"role,content\nuser,hi\n", "line 1 of the input is not JSON", "the formats are: agui, asciicast, claude-code, ndjson, openai-messages"},
+		"Latin 1":          {`{"role":"user","content":"caf` + "\xe9" + `"}`, "line 1 of the input is not UTF-8", "convert the file"},
 		"a broken line":    {`{"role":"user","content":"hi"}` + "\n# why\n" + `{"role":"us`, "line 3 of the input is not JSON", "leave it out"},
 		"a broken first":   {`{"role":"user","cont` + "\n" + `{"role":"user","content":"hi"}`, "line 1 of the input is not JSON", "leave it out"},
 		"a gap":            {`{"tapedeck":1,"session":{"id":"s","head":3}}` + "\n" + `{"offset":1,"type":"session.created","data":{}}`, "line 2 of the input: has offset 1 instead of 0", "the file was changed"},

@@ -229,8 +229,7 @@ func (d Decimal) Int() (int, bool) {
 // Whole reports whether d has no digits behind the point.
 func (d Decimal) Whole() bool { return d.exp >= 0 }
 
-// Integer reports whether d is a whole number all of whose digits are there: 1e34 has more than
-// a Decimal, and is written with an exponent.
+// Integer reports whether d is a whole number of at most [Digits] digits. 1e34 has one more.
 func (d Decimal) Integer() bool { return d.Whole() && len(d.digits(nil))+int(d.exp) <= Digits }
 
 // digits appends the digits, without a point.

@@ -34,8 +34,8 @@ type passage struct {
 	title  string                     // the agent's words for a call; "" for none
 }
 
-// complete gives a call whose agent has reported no arguments those that the log has in
-// other places.
+// complete sets the arguments of a call if its agent has reported none. The log has them in
+// other events.
 func (p *passage) complete() {
 	said := p.text.String()
 	if told := proposal.Arguments(said, p.action, p.title); told != said {

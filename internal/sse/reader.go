@@ -52,10 +52,10 @@ func ReadUpTo(r io.Reader, limit int) iter.Seq2[Frame, error] {
 	}
 }
 
-// Values yields the data of the frames of a stream whose sender may not keep the rules:
-// the empty line after the last frame can be missing. If whole is given, the empty lines
-// between frames can be missing, too: data for which it is true ends where more data
-// follows. Frames with empty data are skipped.
+// Values yields the data of frames. It accepts what some senders do against the rules: they
+// leave out the empty line after the last frame. Some also leave out those between frames;
+// for them, whole reports whether data is complete, and complete data ends where the next
+// data begins. whole is nil for other senders. Values skips frames with empty data.
 func Values(r io.Reader, limit int, whole func(data []byte) bool) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		lines := NewLines(r, limit)

@@ -111,7 +111,7 @@ func said(id, text string) payload.Payload {
 func TestWhatIsFound(t *testing.T) {
 	each(t, func(w *world) {
 		call := payload.Message{ID: "m9", Role: payload.RoleAssistant, ToolCalls: []payload.ToolCall{
-			{ID: "c9", Type: "function", Function: payload.FunctionCall{Name: "Grep", Arguments: `{"for":"mushroom"}`}},
+			{ID: "c9", Type: "function", Function: payload.FunctionCall{Name: "Grep", Arguments: `{"for":"mushroom\nnettle"}`}},
 		}}
 		w.make("a",
 			payload.SessionCreated{Title: "Apple pie"},
@@ -125,9 +125,11 @@ func TestWhatIsFound(t *testing.T) {
 			payload.ToolCallStart{ToolCallID: "c", ToolCallName: "Read"},
 			payload.TextMessageContent{MessageID: "m2", Delta: "fruit"},
 			payload.ToolCallArgs{ToolCallID: "c", Delta: `{"path":"elder`},
-			payload.ToolCallArgs{ToolCallID: "c", Delta: `berry"}`},
+			payload.ToolCallArgs{ToolCallID: "c", Delta: `berry\n\u81ea\u884c"}`},
 			payload.ToolCallEnd{ToolCallID: "c"},
 			payload.ToolCallResult{MessageID: "r", ToolCallID: "c", Content: []byte(`"fig"`)},
+			payload.ToolCallResult{MessageID: "r2", ToolCallID: "c", Content: []byte(`"{\"out\":\"kiwi\\nlemon\"}"`)},
+			payload.ToolCallResult{MessageID: "r3", ToolCallID: "c", Content: []byte(`[{"type":"text","text":"mango"},{"type":"text","text":"olive"}]`)},
 			payload.TextMessageEnd{MessageID: "m2"},
 			payload.MessageAdded{Message: call},
 			payload.Custom{Name: "x", Value: []byte(`"grape"`)},
@@ -140,11 +142,14 @@ func TestWhatIsFound(t *testing.T) {
 		w.finds("dragonfruit", "a/5 message assistant")
 		w.finds("read elderberry", "a/8 tool")
 		w.finds("fig", "a/13 tool tool")
-		w.finds("mushroom", "a/15 tool")
+		w.finds("自行", "a/8 tool")
+		w.finds("lemon", "a/14 tool tool")
+		w.finds("olive", "a/15 tool tool")
+		w.finds("mushroom nettle", "a/17 tool")
 		w.finds("grape")
 		w.finds("honeydew") // it has not ended
 		w.make("a", payload.RunError{Message: "it broke"})
-		w.finds("honeydew", "a/17 message assistant")
+		w.finds("honeydew", "a/19 message assistant")
 		w.finds("banana", "a/1 message user")
 	})
 }

@@ -240,6 +240,7 @@ func TestFiles(t *testing.T) {
 		"external":        {strings.Replace(laughs, "lolz [", `lolz SYSTEM "file:///etc/passwd" [`, 1), "DOCTYPE"},
 		"undefined":       {head + "&x;</definitions>", "line 3: the file is not well-formed XML"},
 		"broken":          {head + "\n<process id=\"p\">\n</definitions>", "line 5: the file is not well-formed XML"},
+		"twice":           {head + `<process id="p" name="a" name="b"/></definitions>`, "the attribute name of process is there twice"},
 		"cut":             {head + "<process id=", "not well-formed XML"},
 		"two roots":       {head + "</definitions><definitions/>", "more than one root"},
 		"text after":      {head + "</definitions> hello", "text outside of the root"},

@@ -105,7 +105,7 @@ func extreme(op string, wanted int) function {
 	}
 }
 
-// nullForEmpty returns a function whose result for an empty list is null, as in FEEL.
+// nullForEmpty returns f, but with null as the result for an empty list. So it is in FEEL.
 func nullForEmpty(f function) function {
 	return func(b *budget, a []any) (any, error) {
 		if len(a) == 1 {
