@@ -1,6 +1,7 @@
 package api
 
 import (
+	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/view"
 )
 
@@ -36,4 +37,23 @@ type Move struct {
 	Input   string `json:"-"`
 	Before  string `json:"before,omitempty"` // the input that will run after it; without it, it runs last
 	Actor   string `json:"actor,omitempty"`  // the user, agent or program that moves it
+}
+
+// A Take gives an input that waits for an outside program to the open run of that program.
+// Errors are those of a [Withdraw]; it is also a [tapedeck.Conflict] if the input is for an
+// agent of the server, or if the run is not the open one of the thread. The same Take again
+// has the same answer.
+type Take struct {
+	Session    string `json:"-"`
+	Input      string `json:"-"`
+	Invocation string `json:"invocation"` // the run that gets it, which the program writes
+}
+
+// Taken reports an input that a [Take] gave to a run.
+type Taken struct {
+	Input      string          `json:"input_id"`
+	Invocation string          `json:"invocation_id"`
+	Offset     int64           `json:"offset"`             // of the event of the message, which the server has appended
+	Message    payload.Message `json:"message"`            // the user's words
+	Repeated   bool            `json:"repeated,omitempty"` // the run had it already
 }

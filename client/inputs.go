@@ -35,6 +35,11 @@ func (c *Client) Move(ctx context.Context, m api.Move) (view.Input, error) {
 	return out, err
 }
 
+// Take gives an input that waits for an outside program to the open run of that program.
+func (c *Client) Take(ctx context.Context, t api.Take) (api.Taken, error) {
+	return post[api.Taken](ctx, c, sessionPath(t.Session, "inputs", url.PathEscape(t.Input), "take"), t)
+}
+
 // CancelAll is like [Client.Cancel], and withdraws the inputs that wait in the thread of
 // the run.
 func (c *Client) CancelAll(ctx context.Context, session, invocation string) (api.Cancelled, error) {

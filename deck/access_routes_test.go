@@ -152,6 +152,7 @@ var table = map[string]row{
 	"GET /api/v1/sessions/{id}/inputs":                    {rule: whole},
 	"PATCH /api/v1/sessions/{id}/inputs/{input}":          {rule: "444-0--4-?", body: `{}`}, // there is none
 	"DELETE /api/v1/sessions/{id}/inputs/{input}":         {rule: "444-0--4-?"},
+	"POST /api/v1/sessions/{id}/inputs/{input}/take":      {rule: "444-0-44-?", body: `{"invocation":"inv"}`},
 	"POST /api/v1/sessions/{id}/cancel":                   {rule: writes, body: `{}`},
 	"POST /api/v1/sessions/{id}/renew":                    {rule: appends, body: `{"invocation":"inv"}`},
 	"POST /api/v1/sessions/{id}/clear":                    {rule: writes, body: `{}`},

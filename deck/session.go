@@ -92,6 +92,12 @@ func (s *Session) Move(ctx context.Context, input, before string) (view.Input, e
 	return s.deck.engine.Move(ctx, api.Move{Session: s.id, Input: input, Before: before})
 }
 
+// Take gives an input that waits for an outside program to an open run that the program
+// writes with [Session.Append], and returns the user's words, which the deck has appended.
+func (s *Session) Take(ctx context.Context, input, invocation string) (api.Taken, error) {
+	return s.deck.engine.Take(ctx, api.Take{Session: s.id, Input: input, Invocation: invocation})
+}
+
 // Answer answers a question of an agent: it chooses an option of a permission. The
 // Session member of a is ignored.
 func (s *Session) Answer(ctx context.Context, a api.Answer) (api.Answered, error) {

@@ -42,10 +42,10 @@ func (f *feeder) observe(commits []tapedeck.Commit) {
 	}
 }
 
-// nextInput returns the first input whose thread is free.
+// nextInput returns the first input that this server runs and whose thread is free.
 func nextInput(s *tapedeck.Session) (tapedeck.WaitingInput, bool) {
 	for _, in := range s.Inputs {
-		if _, busy := s.Run(in.Thread); !busy && !s.Closed {
+		if _, busy := s.Run(in.Thread); !busy && !s.Closed && !in.Outside {
 			return in, true
 		}
 	}

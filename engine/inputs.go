@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -24,7 +25,7 @@ const inputProducer = "input "
 
 var (
 	errNotWaiting = tapedeck.Errorf(tapedeck.Conflict, "the input does not wait any more")
-	errFree       = errors.New("the thread is free") // so there is nothing to wait for
+	errFree       = errors.New("the thread has changed") // so perhaps there is nothing to wait for
 )
 
 // checkWhen checks what a task says about a busy thread.
@@ -92,7 +93,12 @@ func checkWaits(s *tapedeck.Session, input string) error {
 
 // enqueue queues a task in a busy thread.
 func (e *Engine) enqueue(ctx context.Context, t api.Task, s *tapedeck.Session) (api.Started, error) {
-	if err := e.mayQueue(ctx, &t, s); err != nil {
+	open, busy := s.Run(t.Thread)
+	outside, err := e.address(ctx, s, &t, &open)
+	if err == nil {
+		err = e.mayQueue(ctx, &t, s, outside)
+	}
+	if err != nil {
 		return api.Started{}, err
 	}
 	if t.MessageID != "" {
@@ -105,13 +111,19 @@ func (e *Engine) enqueue(ctx context.Context, t api.Task, s *tapedeck.Session) (
 		t.Invocation = tapedeck.NewID("inv_")
 	}
 	out.Invocation = t.Invocation
-	open, busy := s.Run(t.Thread)
-	if t.When == api.WhenSteer {
-		if out.Note = e.whyNotSteered(s, &t, &open, busy); out.Note != "" {
-			out.When = api.WhenQueue
-		}
+	switch {
+	case outside:
+		out.Note = writes(t.Agent) + ", so the input waits until that program takes it"
+	case t.When == api.WhenSteer:
+		out.Note = e.whyNotSteered(s, &t, &open, busy)
 	}
-	q := payload.InputQueued{ID: out.Input, Text: t.Text, When: out.When, Invocation: t.Invocation, MessageID: t.MessageID, Agent: t.Agent, Config: t.Config}
+	if t.When == api.WhenSteer && out.Note != "" {
+		out.When = api.WhenQueue
+	}
+	q := payload.InputQueued{
+		ID: out.Input, Text: t.Text, When: out.When, Invocation: t.Invocation, MessageID: t.MessageID,
+		Agent: t.Agent, Outside: outside, Config: t.Config,
+	}
 	if t.Budget != nil {
 		q.Budget = encoded(t.Budget)
 	}
@@ -125,10 +137,9 @@ func (e *Engine) enqueue(ctx context.Context, t api.Task, s *tapedeck.Session) (
 		a.Producer = &tapedeck.Producer{ID: inputProducer + t.MessageID}
 	}
 	done, err := e.write(ctx, a, func(now *tapedeck.Session, _ []tapedeck.Event) error {
-		if now.Gen != s.Gen || !isBusy(now, t.Thread) {
-			return errFree
+		if other, _ := now.Run(t.Thread); now.Gen != s.Gen || other.Invocation != open.Invocation || !isBusy(now, t.Thread) {
+			return errFree // the input could be for another agent now
 		}
-		open, _ = now.Run(t.Thread)
 		return checkRoom(now)
 	})
 	switch {
@@ -147,8 +158,47 @@ func (e *Engine) enqueue(ctx context.Context, t api.Task, s *tapedeck.Session) (
 	return out, nil
 }
 
+// address decides for which agent a task waits, and writes its name into t: for the one that
+// t names, otherwise for the one that would resume the open run, or for that of the input
+// before it. outside means that the program which writes the runs takes it, because this
+// server has no such agent.
+func (e *Engine) address(ctx context.Context, s *tapedeck.Session, t *api.Task, open *tapedeck.OpenRun) (outside bool, err error) {
+	name := ""
+	if r := e.runIn(s, open.Invocation); r != nil {
+		name = r.agent.Name
+	} else if open.Invocation != "" {
+		ev, err := eventAt(ctx, e.store, s.ID, open.Offset)
+		if err != nil {
+			return false, err
+		}
+		name = cmp.Or(metaOf(&ev).Agent, s.Agent)
+		_, err = e.agent(name)
+		outside = name == "" || tapedeck.KindOf(err) == tapedeck.NotFound
+	} else if ahead := inputsIn(s, t.Thread); len(ahead) > 0 {
+		last := ahead[len(ahead)-1]
+		_, q, err := e.queuedEvent(ctx, s.ID, last)
+		if err != nil {
+			return false, err
+		}
+		name, outside = q.Agent, last.Outside
+	}
+	if t.Agent != "" && t.Agent != name {
+		return false, nil
+	}
+	t.Agent = name
+	return outside, nil
+}
+
+// writes says that an outside program writes the runs of an agent.
+func writes(agent string) string {
+	if agent == "" {
+		return "an outside program writes the open run"
+	}
+	return "an outside program writes the runs of the agent " + agent
+}
+
 // mayQueue checks a task that would wait as strictly as one that begins.
-func (e *Engine) mayQueue(ctx context.Context, t *api.Task, s *tapedeck.Session) error {
+func (e *Engine) mayQueue(ctx context.Context, t *api.Task, s *tapedeck.Session, outside bool) error {
 	if len(t.Text) > maxInputText {
 		return tapedeck.Errorf(tapedeck.TooLarge, "the task has %d bytes; a task that waits can have at most %d", len(t.Text), maxInputText).
 			WithHint("send it when the thread is free")
@@ -156,11 +206,17 @@ func (e *Engine) mayQueue(ctx context.Context, t *api.Task, s *tapedeck.Session)
 	if s.Closed {
 		return tapedeck.Errorf(tapedeck.Conflict, "session %s is closed", s.ID)
 	}
-	if _, err := e.agent(t.Agent); err != nil {
-		return err
+	if outside && (t.Config != nil || t.Budget != nil) {
+		return tapedeck.Errorf(tapedeck.Invalid, "%s, so a task for it has neither a config nor a budget", writes(t.Agent)).
+			WithHint("name an agent of this server, or leave them out")
 	}
-	if err := e.checkWaitingBudget(t, s); err != nil {
-		return err
+	if !outside {
+		if _, err := e.agent(t.Agent); err != nil {
+			return err
+		}
+		if err := e.checkWaitingBudget(t, s); err != nil {
+			return err
+		}
 	}
 	if err := checkRoom(s); err != nil {
 		return err

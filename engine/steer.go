@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/runner"
+	"github.com/tapedeck/tapedeck/view"
 )
 
 // tellSteered tells the agent of a run that there is something to get with Steer.
@@ -32,7 +34,7 @@ func (e *Engine) whyNotSteered(s *tapedeck.Session, t *api.Task, open *tapedeck.
 	r := e.runIn(s, open.Invocation)
 	switch {
 	case r == nil:
-		return "an outside program writes the open run, so the input waits for its end"
+		return writes("") + ", so the input waits for its end"
 	case !steers(r.agent.Runner):
 		return "the agent " + r.agent.Name + " takes no input while it runs, so the input waits for its end"
 	case t.Agent != "" && t.Agent != r.agent.Name:
@@ -50,7 +52,7 @@ func steers(r tapedeck.Runner) bool {
 func (r *run) steer(ctx context.Context) ([]json.RawMessage, error) {
 	for range maxTries {
 		s, err := r.engine.session(ctx, r.in.Session)
-		list := slices.DeleteFunc(inputsIn(&s, r.in.Thread), func(in tapedeck.WaitingInput) bool { return in.When != api.WhenSteer })
+		list := slices.DeleteFunc(inputsIn(&s, r.in.Thread), func(in tapedeck.WaitingInput) bool { return in.Outside || in.When != api.WhenSteer })
 		if err != nil || len(list) == 0 {
 			return nil, err
 		}
@@ -68,26 +70,100 @@ func (r *run) steer(ctx context.Context) ([]json.RawMessage, error) {
 // takeInputs appends the messages of inputs that the run gets.
 func (r *run) takeInputs(ctx context.Context, s *tapedeck.Session, list []tapedeck.WaitingInput) (messages []json.RawMessage, err error) {
 	var events []tapedeck.Event
+	var taken []tapedeck.WaitingInput
 	for _, in := range list {
 		ev, q, err := r.engine.queuedEvent(ctx, s.ID, in)
 		if err != nil {
 			return nil, err
 		}
-		t := api.Task{Text: q.Text, MessageID: q.MessageID, Actor: ev.Actor}
-		m := *task(&t)
+		if q.Agent != "" && q.Agent != r.agent.Name {
+			continue // it was for a run before this one
+		}
+		m, delivery := r.engine.delivery(&ev, &q, r.in.ID)
 		raw, _ := json.Marshal(m) // it has only an id and texts
-		taken := event(payload.InputSteered{ID: in.ID, Invocation: r.in.ID}, ev.Actor)
-		taken.Thread = in.Thread
 		messages = append(messages, raw)
-		events = append(events, taken, r.added(m, &t, r.engine.options.Now()))
+		events = append(events, delivery...)
+		taken = append(taken, in)
+	}
+	if len(taken) == 0 {
+		return nil, nil
 	}
 	_, err = r.engine.write(ctx, tapedeck.Append{Session: s.ID, Events: events}, func(now *tapedeck.Session, _ []tapedeck.Event) error {
-		for _, in := range list {
-			if !waits(now, in.ID) {
-				return errNotWaiting
+		for _, in := range taken {
+			if err := checkWaits(now, in.ID); err != nil {
+				return err
 			}
 		}
 		return r.isOpen(now, nil)
 	})
 	return messages, err
+}
+
+// delivery returns the message of an input that an open run gets, and the events that say so.
+// ev is the event that queued it.
+func (e *Engine) delivery(ev *tapedeck.Event, q *payload.InputQueued, invocation string) (payload.Message, []tapedeck.Event) {
+	m := *task(&api.Task{Text: q.Text, MessageID: q.MessageID})
+	steered := event(payload.InputSteered{ID: q.ID, Invocation: invocation}, ev.Actor)
+	added := event(payload.MessageAdded{Message: m}, ev.Actor)
+	steered.Thread, added.Thread = ev.Thread, ev.Thread
+	added.Invocation, added.Time = invocation, e.options.Now()
+	return m, []tapedeck.Event{steered, added}
+}
+
+// Take gives an input that waits for an outside program to the open run of that program. The
+// same call again has the same answer. Errors are those of [Engine.Withdraw]; it is also a
+// [tapedeck.Conflict] if the input is for an agent of this server, or if the run is not the
+// open one of the thread.
+func (e *Engine) Take(ctx context.Context, t api.Take) (api.Taken, error) {
+	if err := tapedeck.CheckID("the run", t.Invocation); err != nil {
+		return api.Taken{}, err
+	}
+	s, err := e.session(ctx, t.Session)
+	if err != nil {
+		return api.Taken{}, err
+	}
+	i := slices.IndexFunc(s.Inputs, func(in tapedeck.WaitingInput) bool { return in.ID == t.Input })
+	if i < 0 {
+		return e.takenBefore(ctx, &s, &t)
+	}
+	in := s.Inputs[i]
+	ev, q, err := e.queuedEvent(ctx, s.ID, in)
+	if err != nil {
+		return api.Taken{}, err
+	}
+	if !in.Outside {
+		return api.Taken{}, tapedeck.Errorf(tapedeck.Conflict, "the input %s waits for an agent of this server, which runs it", in.ID)
+	}
+	m, events := e.delivery(&ev, &q, t.Invocation)
+	done, err := e.write(ctx, tapedeck.Append{Session: s.ID, Events: events}, func(now *tapedeck.Session, _ []tapedeck.Event) error {
+		if now.Gen != s.Gen {
+			return tapedeck.Errorf(tapedeck.NotFound, "session %s was deleted", s.ID)
+		}
+		if open, _ := now.Run(in.Thread); open.Invocation != t.Invocation {
+			return tapedeck.Errorf(tapedeck.Conflict, "%s is not the open run of thread %s", t.Invocation, in.Thread).
+				WithHint("append its RUN_STARTED first")
+		}
+		if e.runIn(now, t.Invocation) != nil {
+			return tapedeck.Errorf(tapedeck.Conflict, "this server drives the run %s, and not an outside program", t.Invocation)
+		}
+		return checkWaits(now, in.ID)
+	})
+	if errors.Is(err, errNotWaiting) {
+		return e.takenBefore(ctx, &s, &t)
+	}
+	return api.Taken{Input: in.ID, Invocation: t.Invocation, Offset: done.First + 1, Message: m}, err
+}
+
+// takenBefore answers a [Engine.Take] of an input that does not wait any more.
+func (e *Engine) takenBefore(ctx context.Context, s *tapedeck.Session, t *api.Take) (api.Taken, error) {
+	in, err := e.input(ctx, s.ID, t.Input)
+	if err != nil || in.Status != view.InputSteered || in.Invocation != t.Invocation || in.EndOffset == nil {
+		return api.Taken{}, cmp.Or(err, e.explainNotWaiting(ctx, s, t.Input))
+	}
+	ev, err := eventAt(ctx, e.store, s.ID, *in.EndOffset+1)
+	if err != nil {
+		return api.Taken{}, err
+	}
+	d, err := payload.DecodeAs[payload.MessageAdded](ev)
+	return api.Taken{Input: in.ID, Invocation: t.Invocation, Offset: ev.Offset, Message: d.Message, Repeated: true}, err
 }

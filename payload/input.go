@@ -23,7 +23,8 @@ type InputQueued struct {
 	Invocation string          `json:"invocation,omitempty" shape:"id"` // of the run that it will be, unless it is given to the open run
 	Before     string          `json:"before,omitempty" shape:"id"`     // the input before which it is placed; "" for the end of the queue
 	MessageID  string          `json:"messageId,omitempty"`             // the id that its message will have; "" for a generated one
-	Agent      string          `json:"agent,omitempty"`                 // the agent; "" for that of the session
+	Agent      string          `json:"agent,omitempty"`                 // the agent; "" for that of the session, or for an outside program without a name
+	Outside    bool            `json:"outside,omitempty"`               // the outside program that wrote the open run takes it; no server runs it
 	Config     json.RawMessage `json:"config,omitempty" shape:"some"`   // for the agent's runner; nil if none
 	Budget     json.RawMessage `json:"budget,omitempty" shape:"object"` // what its run may use, as in the request; nil for the budget of the agent
 	Common

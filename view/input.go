@@ -10,12 +10,13 @@ import (
 // An Input is what a user sent to a thread while a run was open there. It begins when
 // it is queued, and ends when it is run, given to the open run, or withdrawn.
 type Input struct {
-	Item          // the invocation is that of the run which got it; while it waits, that of the run which it will be
-	ID     string `json:"id"`
-	When   string `json:"when"`             // queue, steer or interrupt
-	Text   string `json:"text,omitempty"`   // the words of the user; absent when a run has them
-	Agent  string `json:"agent,omitempty"`  // the agent that the user chose
-	Reason string `json:"reason,omitempty"` // why it was withdrawn; absent if a user withdrew it
+	Item           // the invocation is that of the run which got it; while it waits, that of the run which it will be
+	ID      string `json:"id"`
+	When    string `json:"when"`              // queue, steer or interrupt
+	Text    string `json:"text,omitempty"`    // the words of the user; absent when a run has them
+	Agent   string `json:"agent,omitempty"`   // the agent that it is for
+	Outside bool   `json:"outside,omitempty"` // the outside program that writes the runs of the thread takes it; no server runs it
+	Reason  string `json:"reason,omitempty"`  // why it was withdrawn; absent if a user withdrew it
 }
 
 // An [Input] has one of these statuses.
@@ -39,6 +40,7 @@ func (c *Conversation) applyInput(e *tapedeck.Event) {
 		Invocation string `json:"invocation"`
 		Before     string `json:"before"`
 		Agent      string `json:"agent"`
+		Outside    bool   `json:"outside"`
 		Reason     string `json:"reason"`
 	}
 	if !decode(e, &d) || d.ID == "" {
@@ -51,7 +53,7 @@ func (c *Conversation) applyInput(e *tapedeck.Event) {
 			if d.When == "" {
 				d.When = "queue"
 			}
-			in := Input{Item: newItem(&lane{Thread: Thread{Name: e.ThreadName()}}, e, InputWaiting), ID: d.ID, When: d.When, Text: d.Text, Agent: d.Agent}
+			in := Input{Item: newItem(&lane{Thread: Thread{Name: e.ThreadName()}}, e, InputWaiting), ID: d.ID, When: d.When, Text: d.Text, Agent: d.Agent, Outside: d.Outside}
 			in.Invocation = d.Invocation
 			c.placeInput(in, d.Before)
 		}

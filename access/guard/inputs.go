@@ -43,3 +43,13 @@ func (v *Guarded) Move(ctx context.Context, m api.Move) (view.Input, error) {
 	}
 	return v.verbs.Move(ctx, m)
 }
+
+// Take gives an input to the open run of an outside program. An agent's token does it for its
+// own run.
+func (v *Guarded) Take(ctx context.Context, t api.Take) (api.Taken, error) {
+	ctx, err := v.drive(ctx, t.Session, t.Invocation)
+	if err != nil {
+		return api.Taken{}, err
+	}
+	return v.verbs.Take(ctx, t)
+}

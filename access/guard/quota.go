@@ -175,7 +175,11 @@ func (g *Guard) countRuns(ctx context.Context, owner string) (int, error) {
 	}
 	n := len(runs)
 	return n, g.each(ctx, tapedeck.Filter{Owner: owner, Inputs: true}, func(s *tapedeck.Session) bool {
-		n += len(s.Inputs)
+		for i := range s.Inputs {
+			if !s.Inputs[i].Outside {
+				n++
+			}
+		}
 		return true
 	})
 }

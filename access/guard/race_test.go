@@ -95,21 +95,27 @@ func (walker) Opening(context.Context, tapedeck.Invocation) ([]tapedeck.Event, e
 	return []tapedeck.Event{{Type: tapedeck.WorkflowStarted, Data: json.RawMessage(`{"digest":"d"}`)}}, nil
 }
 
-// A call uses a verb for the session "s", where an input waits.
-type call func(ctx context.Context, v *guard.Guarded, input string) error
+// A call uses a verb for the session "s", where inputs wait, or creates a session.
+type call func(ctx context.Context, v *guard.Guarded, in inputs) error
+
+type inputs struct {
+	next    string // begins next
+	outside string // waits for an outside program
+	file    string // a session to import
+}
 
 // changing has calls of each verb that changes a session, by the name of the verb. Each does
 // something in the session of [furnish].
 var changing = map[string]call{
-	"Append": func(ctx context.Context, v *guard.Guarded, _ string) error {
+	"Append": func(ctx context.Context, v *guard.Guarded, _ inputs) error {
 		_, err := v.Append(ctx, message("talk"))
 		return err
 	},
-	"Rename": func(ctx context.Context, v *guard.Guarded, _ string) error {
+	"Rename": func(ctx context.Context, v *guard.Guarded, _ inputs) error {
 		_, err := v.Rename(ctx, api.Rename{Session: "s", Title: new("mine")})
 		return err
 	},
-	"Close": func(ctx context.Context, v *guard.Guarded, _ string) error {
+	"Close": func(ctx context.Context, v *guard.Guarded, _ inputs) error {
 		_, err := v.CancelAll(ctx, "s", "inv_ask")
 		for _, run := range []string{"inv_mine", "inv_walk", "inv_out"} {
 			if err == nil {
@@ -121,79 +127,83 @@ var changing = map[string]call{
 		}
 		return err
 	},
-	"Delete": func(ctx context.Context, v *guard.Guarded, _ string) error { return v.Delete(ctx, "s") },
-	"Erase": func(ctx context.Context, v *guard.Guarded, _ string) error {
+	"Delete": func(ctx context.Context, v *guard.Guarded, _ inputs) error { return v.Delete(ctx, "s") },
+	"Erase": func(ctx context.Context, v *guard.Guarded, _ inputs) error {
 		_, err := v.Erase(ctx, api.Erase{Session: "s", Events: []tapedeck.OffsetRange{{From: 0, To: 1}}})
 		return err
 	},
-	"Start": func(ctx context.Context, v *guard.Guarded, _ string) error {
+	"Start": func(ctx context.Context, v *guard.Guarded, _ inputs) error {
 		_, err := v.Start(ctx, api.Task{Session: "s", Thread: "new", Text: "go"})
 		return err
 	},
-	"Start, and create": func(ctx context.Context, v *guard.Guarded, _ string) error {
+	"Start, and create": func(ctx context.Context, v *guard.Guarded, _ inputs) error {
 		_, err := v.Start(ctx, api.Task{Session: "s", Thread: "new", Text: "go", Create: true})
 		if tapedeck.KindOf(err) == tapedeck.Conflict { // the id is not free
 			err = tapedeck.Errorf(tapedeck.NotFound, "%w", err)
 		}
 		return err
 	},
-	"Start later": func(ctx context.Context, v *guard.Guarded, _ string) error {
+	"Start later": func(ctx context.Context, v *guard.Guarded, _ inputs) error {
 		_, err := v.Start(ctx, api.Task{Session: "s", Text: "go", When: "queue"})
 		return err
 	},
-	"Cancel": func(ctx context.Context, v *guard.Guarded, _ string) error {
+	"Cancel": func(ctx context.Context, v *guard.Guarded, _ inputs) error {
 		_, err := v.Cancel(ctx, "s", "inv_mine")
 		return err
 	},
-	"CancelAll": func(ctx context.Context, v *guard.Guarded, _ string) error {
+	"CancelAll": func(ctx context.Context, v *guard.Guarded, _ inputs) error {
 		_, err := v.CancelAll(ctx, "s", "inv_ask")
 		return err
 	},
-	"Renew": func(ctx context.Context, v *guard.Guarded, _ string) error { // in memory, for the session that it has read
+	"Renew": func(ctx context.Context, v *guard.Guarded, _ inputs) error { // in memory, for the session that it has read
 		_, err := v.Renew(ctx, api.Renewal{Session: "s", Invocation: "inv_out"})
 		return err
 	},
-	"Resume": func(ctx context.Context, v *guard.Guarded, _ string) error {
+	"Resume": func(ctx context.Context, v *guard.Guarded, _ inputs) error {
 		_, err := v.Resume(ctx, api.Resume{Session: "s", Thread: "done"})
 		return err
 	},
-	"Answer": func(ctx context.Context, v *guard.Guarded, _ string) error {
+	"Answer": func(ctx context.Context, v *guard.Guarded, _ inputs) error {
 		_, err := v.Answer(ctx, api.Answer{Session: "s", Permission: "q", Option: "yes"})
 		return err
 	},
-	"Withdraw": func(ctx context.Context, v *guard.Guarded, input string) error {
-		_, err := v.Withdraw(ctx, api.Withdraw{Session: "s", Input: input})
+	"Withdraw": func(ctx context.Context, v *guard.Guarded, in inputs) error {
+		_, err := v.Withdraw(ctx, api.Withdraw{Session: "s", Input: in.next})
 		return err
 	},
-	"Move": func(ctx context.Context, v *guard.Guarded, input string) error {
-		_, err := v.Move(ctx, api.Move{Session: "s", Input: input})
+	"Move": func(ctx context.Context, v *guard.Guarded, in inputs) error {
+		_, err := v.Move(ctx, api.Move{Session: "s", Input: in.next})
 		return err
 	},
-	"SendMessage": func(ctx context.Context, v *guard.Guarded, _ string) error {
+	"Take": func(ctx context.Context, v *guard.Guarded, in inputs) error {
+		_, err := v.Take(ctx, api.Take{Session: "s", Input: in.outside, Invocation: "inv_out"})
+		return err
+	},
+	"SendMessage": func(ctx context.Context, v *guard.Guarded, _ inputs) error {
 		_, err := v.SendMessage(ctx, api.SendMessage{Session: "s", Name: "hello"})
 		return err
 	},
-	"Rewind": func(ctx context.Context, v *guard.Guarded, _ string) error {
+	"Rewind": func(ctx context.Context, v *guard.Guarded, _ inputs) error {
 		_, err := v.Rewind(ctx, api.Rewind{Session: "s", ToOffset: new(int64(3)), Thread: "done"})
 		return err
 	},
-	"Undo": func(ctx context.Context, v *guard.Guarded, _ string) error {
+	"Undo": func(ctx context.Context, v *guard.Guarded, _ inputs) error {
 		_, err := v.Undo(ctx, api.Undo{Session: "s"})
 		return err
 	},
-	"Overwrite": func(ctx context.Context, v *guard.Guarded, _ string) error {
+	"Overwrite": func(ctx context.Context, v *guard.Guarded, _ inputs) error {
 		_, err := v.Overwrite(ctx, api.Overwrite{Session: "s", FromOffset: 3, Thread: "done"})
 		return err
 	},
-	"Clear": func(ctx context.Context, v *guard.Guarded, _ string) error {
+	"Clear": func(ctx context.Context, v *guard.Guarded, _ inputs) error {
 		_, err := v.Clear(ctx, api.Clear{Session: "s", Thread: "done"})
 		return err
 	},
-	"Fork": func(ctx context.Context, v *guard.Guarded, _ string) error {
+	"Fork": func(ctx context.Context, v *guard.Guarded, _ inputs) error {
 		_, err := v.Fork(ctx, api.Fork{Parent: "s", ID: "f"})
 		return err
 	},
-	"Presence": func(ctx context.Context, v *guard.Guarded, _ string) error {
+	"Presence": func(ctx context.Context, v *guard.Guarded, _ inputs) error {
 		_, err := v.Presence(ctx, api.PresenceNote{Session: "s", Action: api.PresenceJoin})
 		return err
 	},
@@ -384,24 +394,24 @@ func (r race) run(t *testing.T, do call, moment int) (happened bool) {
 
 // creating has calls that create a session n.
 var creating = map[string]call{
-	"Create": func(ctx context.Context, v *guard.Guarded, _ string) error {
+	"Create": func(ctx context.Context, v *guard.Guarded, _ inputs) error {
 		_, err := v.Create(ctx, api.NewSession{ID: "n"})
 		return err
 	},
-	"Start": func(ctx context.Context, v *guard.Guarded, _ string) error {
+	"Start": func(ctx context.Context, v *guard.Guarded, _ inputs) error {
 		_, err := v.Start(ctx, api.Task{Session: "n", Create: true, Text: "go"})
 		return err
 	},
-	"Start, unnamed": func(ctx context.Context, v *guard.Guarded, _ string) error {
+	"Start, unnamed": func(ctx context.Context, v *guard.Guarded, _ inputs) error {
 		_, err := v.Start(ctx, api.Task{Text: "go"})
 		return err
 	},
-	"Fork": func(ctx context.Context, v *guard.Guarded, _ string) error {
+	"Fork": func(ctx context.Context, v *guard.Guarded, _ inputs) error {
 		_, err := v.Fork(ctx, api.Fork{Parent: "s", ID: "n"})
 		return err
 	},
-	"Import": func(ctx context.Context, v *guard.Guarded, file string) error {
-		_, err := v.Import(ctx, api.ImportRequest{Format: exchange.NDJSON}, strings.NewReader(file))
+	"Import": func(ctx context.Context, v *guard.Guarded, in inputs) error {
+		_, err := v.Import(ctx, api.ImportRequest{Format: exchange.NDJSON}, strings.NewReader(in.file))
 		return err
 	},
 }
@@ -454,7 +464,7 @@ func created(t *testing.T, do call, moment int, act func(*scene) (tapedeck.Kind,
 			want, may = act(s)
 			happened, before = true, sessions(s)
 		}
-		err = do(s.eve, s.guarded, text.String())
+		err = do(s.eve, s.guarded, inputs{file: text.String()})
 		synctest.Wait()
 		switch k := tapedeck.KindOf(err); {
 		case !happened && err != nil:
@@ -478,9 +488,8 @@ func sessions(s *scene) int {
 	return len(all.Sessions)
 }
 
-// furnish makes a session in which each verb has something to do. It returns the input that
-// begins next.
-func furnish(t *testing.T, e *engine.Engine, owner string, labels map[string]string) (input string) {
+// furnish makes a session in which each verb has something to do.
+func furnish(t *testing.T, e *engine.Engine, owner string, labels map[string]string) inputs {
 	ctx := t.Context()
 	_, err := e.Create(ctx, api.NewSession{ID: "s", Owner: owner, Labels: labels})
 	must(err)
@@ -502,13 +511,15 @@ func furnish(t *testing.T, e *engine.Engine, owner string, labels map[string]str
 	outside.Thread, outside.Invocation = "outside", "inv_out"
 	_, err = e.Append(ctx, tapedeck.Append{Session: "s", Events: []tapedeck.Event{outside}})
 	must(err)
+	theirs, err := e.Start(ctx, api.Task{Session: "s", Thread: "outside", Text: "three", When: "queue"})
+	must(err)
 	late, err := e.Append(ctx, message("done"))
 	must(err)
 	_, err = e.Rewind(ctx, api.Rewind{Session: "s", Thread: "done", ToOffset: &late.First})
 	must(err)
 	waiting, err := e.Inputs(ctx, "s", "main")
 	must(err)
-	return waiting[0].ID
+	return inputs{next: waiting[0].ID, outside: theirs.Input}
 }
 
 // runs are those that furnish leaves open.

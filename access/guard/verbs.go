@@ -33,6 +33,7 @@ type Verbs interface {
 	Inputs(ctx context.Context, session, thread string) ([]view.Input, error)
 	Withdraw(ctx context.Context, w api.Withdraw) (view.Input, error)
 	Move(ctx context.Context, m api.Move) (view.Input, error)
+	Take(ctx context.Context, t api.Take) (api.Taken, error)
 
 	SendMessage(ctx context.Context, m api.SendMessage) (api.MessageSent, error)
 
@@ -260,18 +261,24 @@ func (v *Guarded) Cancel(ctx context.Context, session, invocation string) (api.C
 
 // Renew says that the program of a run is alive. An agent's token does it for its own run.
 func (v *Guarded) Renew(ctx context.Context, r api.Renewal) (api.Renewed, error) {
-	need := access.Write
-	if i := access.From(ctx); i != nil && i.Role == access.Agent {
-		if r.Invocation != i.Limits.Invocation {
-			return api.Renewed{}, tapedeck.Errorf(tapedeck.Forbidden, "this token writes run %s, and not run %s", i.Limits.Invocation, r.Invocation)
-		}
-		need = access.Read
-	}
-	ctx, _, err := v.g.allow(ctx, r.Session, need)
+	ctx, err := v.drive(ctx, r.Session, r.Invocation)
 	if err != nil {
 		return api.Renewed{}, err
 	}
 	return v.verbs.Renew(ctx, r)
+}
+
+// drive allows what the program of a run does with it. An agent's token has only its own run.
+func (v *Guarded) drive(ctx context.Context, session, invocation string) (context.Context, error) {
+	need := access.Write
+	if i := access.From(ctx); i != nil && i.Role == access.Agent {
+		if invocation != i.Limits.Invocation {
+			return ctx, tapedeck.Errorf(tapedeck.Forbidden, "this token writes run %s, and not run %.128s", i.Limits.Invocation, invocation)
+		}
+		need = access.Read
+	}
+	ctx, _, err := v.g.allow(ctx, session, need)
+	return ctx, err
 }
 
 // Resume continues a run.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -166,6 +167,8 @@ func (e *env) printInputs(list []view.Input) error {
 			what = "in " + in.Invocation
 		case in.Reason != "":
 			what += " (" + in.Reason + ")"
+		case in.Outside:
+			what += " (until " + cmp.Or(in.Agent, "its program") + " takes it)"
 		}
 		thread := ""
 		if in.Thread != tapedeck.MainThread {

@@ -160,6 +160,11 @@ func (g *engine) Move(ctx context.Context, m api.Move) (view.Input, error) {
 	return g.changed(ctx, m.Session, m.Input, m.Actor, view.InputWaiting)
 }
 
+func (g *engine) Take(ctx context.Context, t api.Take) (api.Taken, error) {
+	in, err := g.changed(ctx, t.Session, t.Input, "", view.InputSteered)
+	return api.Taken{Input: in.ID, Invocation: t.Invocation, Offset: 8, Message: payload.NewMessage("msg_1", payload.RoleUser, "later")}, err
+}
+
 func (g *engine) changed(ctx context.Context, session, input, actor string, status tapedeck.Status) (view.Input, error) {
 	if _, err := g.Head(ctx, session); err != nil {
 		return view.Input{}, err

@@ -76,3 +76,24 @@ func (h *handler) withdrawInput(w http.ResponseWriter, r *http.Request) error {
 	}
 	return httpapi.WriteJSON(w, http.StatusOK, done)
 }
+
+// takeInput gives an input to the open run of an outside program.
+func (h *handler) takeInput(w http.ResponseWriter, r *http.Request) error {
+	session, input, err := inputOf(r)
+	if err == nil {
+		err = httpapi.ParseQuery(r).Err
+	}
+	if err != nil {
+		return err
+	}
+	in, err := decode[api.Take](h, w, r)
+	if err != nil {
+		return err
+	}
+	in.Session, in.Input = session, input
+	done, err := h.Verbs.Take(r.Context(), in)
+	if err != nil {
+		return err
+	}
+	return httpapi.WriteJSON(w, http.StatusOK, done)
+}

@@ -91,6 +91,7 @@ type Queue interface {
 	Inputs(ctx context.Context, session, thread string) ([]view.Input, error)
 	Withdraw(ctx context.Context, w api.Withdraw) (view.Input, error)
 	Move(ctx context.Context, m api.Move) (view.Input, error)
+	Take(ctx context.Context, t api.Take) (api.Taken, error)
 }
 
 // Rewinder changes which events of a session are active, and forks sessions.

@@ -122,6 +122,11 @@ func runRoutes() []Route {
 			serve: (*handler).withdrawInput,
 		},
 		{
+			Method: http.MethodPost, Path: "/sessions/{id}/inputs/{input}/take", Summary: "Give an input to the open run of an outside program.",
+			Request: api.Take{}, Answer: api.Taken{}, Status: http.StatusOK,
+			serve: (*handler).takeInput,
+		},
+		{
 			Method: http.MethodPost, Path: "/sessions/{id}/permissions/{pid}", Summary: "Answer a question of an agent.",
 			Request: api.Answer{}, Answer: api.Answered{}, Status: http.StatusOK,
 			serve: (*handler).answer,

@@ -216,7 +216,7 @@ func drawInput(r *rapid.T) payload.Payload {
 	id := ids.Draw(r, "input")
 	before := rapid.SampledFrom([]string{"", "in_1", "in_3"}).Draw(r, "before")
 	return rapid.SampledFrom([]payload.Payload{
-		payload.InputQueued{ID: id, Text: "a text", When: "steer", Before: before}, payload.InputQueued{ID: id, Text: "a text"},
+		payload.InputQueued{ID: id, Text: "a text", When: "steer", Before: before}, payload.InputQueued{ID: id, Text: "a text", Outside: true},
 		payload.InputMoved{ID: id, Before: before}, payload.InputSteered{ID: id}, payload.InputStarted{ID: id}, payload.InputWithdrawn{ID: id},
 	}).Draw(r, "of the input")
 }

@@ -91,7 +91,7 @@ var Others = []Shape{
 	{tapedeck.FeedbackAdded, `{"messageId":"m%s","rating":"up"}`},
 	{tapedeck.BookmarkAdded, `{"offset":1,"label":"look %s"}`},
 	{payload.TypeInputQueued, `{"id":"in_%s","text":"and then","when":"queue","invocation":"i%s","before":"in_2"}`},
-	{payload.TypeInputQueued, `{"id":"in_%s","text":"be quick","when":"steer","agent":"coder"}`},
+	{payload.TypeInputQueued, `{"id":"in_%s","text":"be quick","when":"steer","agent":"coder","outside":true}`},
 	{payload.TypeInputMoved, `{"id":"in_%s"}`},
 	{payload.TypeInputMoved, `{"id":"in_%s","before":"in_1"}`},
 	{payload.TypeInputSteered, `{"id":"in_%s","invocation":"i1"}`},

@@ -189,6 +189,7 @@ class AsyncSession:
     inputs = _call(Session.inputs)
     withdraw = _call(Session.withdraw)
     move = _call(Session.move)
+    take = _call(Session.take)
     cancel = _call(Session.cancel)
     resume = _call(Session.resume)
     permissions = _call(Session.permissions)

@@ -9,7 +9,7 @@ from .errors import TapedeckError
 from .follow import Follower
 from .transport import Transport, encode, path_of
 from .types import (
-    Amount, Answered, Appended, CancelledRun, Context, Erased, Event, Input, MessageSent, Permission, RenewedRun, Rewound, SessionInfo,
+    Amount, Answered, Appended, CancelledRun, Context, Erased, Event, Input, MessageSent, Permission, RenewedRun, Rewound, SessionInfo, TakenInput,
     Snapshot, Started, Summary, When, Workflow, event_of,
 )
 
@@ -163,6 +163,10 @@ class Session:
         """Puts a task that waits before another one, or at the end."""
         body = {k: v for k, v in (("before", before), ("actor", actor)) if v is not None}
         return self.transport.call("PATCH", self._path(("inputs", input)), body)
+
+    def take(self, input: str, invocation: str) -> TakenInput:
+        """Gives a task that waits for an outside program to an open run of that program, and returns its message."""
+        return self._post("inputs", input, "take", invocation=invocation)
 
     def cancel(self, invocation: str | None = None, *, all: bool = False) -> CancelledRun:
         """Cancels a run, or the only open run. It returns when the run has ended. The next task that

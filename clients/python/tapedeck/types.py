@@ -147,6 +147,7 @@ class Input(TypedDict):
     started_at: str
     text: NotRequired[str]
     agent: NotRequired[str]
+    outside: NotRequired[bool]
     actor: NotRequired[str]
     invocation: NotRequired[str]
     instance: NotRequired[str]
@@ -163,6 +164,15 @@ class WaitingInput(TypedDict):
     thread: str
     offset: int
     when: NotRequired[str]
+    outside: NotRequired[bool]
+
+
+class TakenInput(TypedDict):
+    input_id: str
+    invocation_id: str
+    offset: int
+    message: dict[str, Any]
+    repeated: NotRequired[bool]
 
 
 class RenewedRun(TypedDict):

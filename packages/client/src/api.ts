@@ -176,6 +176,8 @@ export function createApi(http: Http) {
         { ...(before ? { before } : {}) } satisfies wire.Move,
         o,
       ),
+    take: (id: string, input: string, invocation: string, o?: CallOptions) =>
+      post<wire.Taken>(`${sessionPath(id, "inputs")}/${encodeURIComponent(input)}/take`, { invocation }, o),
     resume: (id: string, body: wire.Resume = {}, o?: CallOptions) =>
       post<wire.Started>(sessionPath(id, "resume"), body, o),
 

@@ -77,6 +77,11 @@ export class Session {
     return this.api.move(this.id, input, before, o);
   }
 
+  /** Gives a task that waits for an outside program to an open run of that program. */
+  take(input: string, invocation: string, o?: CallOptions): Promise<wire.Taken> {
+    return this.api.take(this.id, input, invocation, o);
+  }
+
   /** Cancels a run; without an invocation the only open one. It answers when the run has ended. */
   cancel(invocation?: string, o?: CallOptions): Promise<wire.Cancelled> {
     return this.api.cancel(this.id, invocation, o);

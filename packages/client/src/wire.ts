@@ -697,6 +697,7 @@ export type Input = {
   when: "queue" | "steer" | "interrupt";
   text?: string;
   agent?: string;
+  outside?: boolean;
   reason?: string;
 };
 
@@ -722,6 +723,7 @@ export type InputQueuedData = {
   before?: string;
   messageId?: string;
   agent?: string;
+  outside?: boolean;
   config?: Json;
   budget?: JsonObject;
   timestamp?: number;
@@ -2160,6 +2162,18 @@ export type Summary = {
   last_message?: LastMessage;
 };
 
+export type Take = {
+  invocation: string;
+};
+
+export type Taken = {
+  input_id: string;
+  invocation_id: string;
+  offset: number;
+  message: EventMessage;
+  repeated?: boolean;
+};
+
 export type Task = {
   task: string;
   agent?: string;
@@ -2575,6 +2589,7 @@ export type WaitingInput = {
   thread: string;
   offset: number;
   when?: "queue" | "steer" | "interrupt";
+  outside?: boolean;
 };
 
 export type Workflow = {

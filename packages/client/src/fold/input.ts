@@ -22,6 +22,7 @@ export function foldInput(list: readonly Input[], e: Event): readonly Input[] | 
   const r = read(e);
   const [id, text, when, before] = [r.str("id"), r.str("text"), r.str("when"), r.str("before")];
   const [invocation, agent, reason] = [r.str("invocation"), r.str("agent"), r.str("reason")];
+  const outside = r.bool("outside");
   if (!r.ok || id === "") return undefined;
   const at = list.findIndex((i) => i.id === id);
   const was = list[at];
@@ -32,6 +33,7 @@ export function foldInput(list: readonly Input[], e: Event): readonly Input[] | 
     if (invocation) i.invocation = invocation;
     if (text) i.text = text;
     if (agent) i.agent = agent;
+    if (outside) i.outside = true;
     return placed(list, i, before);
   }
   if (!was || !waits(was)) return list;

@@ -58,6 +58,7 @@ export function Queue({ id, thread, inputs }: { id: string; thread: string; inpu
             <span className="min-w-0 flex-1 truncate" title={i.text}>
               {i.text}
             </span>
+            {i.outside && <span className="shrink-0 text-muted">until {i.agent || "its program"} takes it</span>}
             <IconButton
               label="Run earlier"
               icon="up"

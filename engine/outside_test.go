@@ -1,0 +1,184 @@
+package engine_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/engine"
+)
+
+// outside appends the beginning of a run that a program writes; meta is the metadata.
+func (w *world) outside(run, meta string) {
+	w.Helper()
+	w.must(w.append("s", `RUN_STARTED {"threadId":"main","runId":"`+run+`","metadata":{"tapedeck":{`+meta+`}}}`))
+}
+
+func (w *world) outsideEnds(run string) {
+	w.Helper()
+	w.must(w.append("s", `RUN_FINISHED {"threadId":"main","runId":"`+run+`"}`))
+	synctest.Wait()
+}
+
+// What is sent to the agent of an outside program waits for that program: no agent of the server
+// gets it, also not after a restart.
+func TestInputForAnOutsideAgent(t *testing.T) {
+	for name, meta := range map[string]string{"my-loop": `"agent":"my-loop"`, "": ``} {
+		t.Run("agent "+name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, talker(func(context.Context, tapedeck.Invocation, func(string, string) bool) error { return nil }))
+				w.create("s")
+				w.outside("inv_1", meta)
+				for _, when := range []string{"steer", "queue"} {
+					in := w.queue(when, when)
+					if in.When != api.WhenQueue || in.Note == "" {
+						t.Errorf("got %+v", in)
+					}
+				}
+				w.outsideEnds("inv_1")
+				if got := w.queue("queue", "late"); got.Input == "" { // it belongs to the agent of the inputs before it
+					t.Errorf("got %+v", got)
+				}
+				w.Engine = w.open(silent)
+				synctest.Wait()
+				if got := w.inputs(); got != "waiting steer, waiting queue, waiting late" {
+					t.Error(got)
+				}
+				list, err := w.Inputs(t.Context(), "s", "")
+				w.must(err)
+				for _, in := range list {
+					if !in.Outside || in.Agent != name {
+						t.Errorf("got %+v", in)
+					}
+				}
+				if got := w.tasks("s"); got != "" {
+					t.Errorf("agents got %s", got)
+				}
+			})
+		})
+	}
+}
+
+// An outside program gets an input in its open run, once.
+func TestTake(t *testing.T) {
+	inBubble(t, silent, func(w *world) {
+		w.create("s")
+		w.outside("inv_1", `"agent":"my-loop"`)
+		in := w.queue("queue", "one")
+		take := func(input, run string) (api.Taken, error) {
+			return w.Take(w.Context(), api.Take{Session: "s", Input: input, Invocation: run})
+		}
+		refused := func(input, run string, kind tapedeck.Kind, want string) {
+			w.Helper()
+			_, err := take(input, run)
+			refuses(w, err, kind, want)
+		}
+		refused(in.Input, "inv_2", tapedeck.Conflict, "inv_2 is not the open run of thread main | append its RUN_STARTED first")
+		refused(in.Input, "../x", tapedeck.Invalid, "the run")
+		refused("inp_x", "inv_1", tapedeck.NotFound, "these wait: "+in.Input)
+		w.outsideEnds("inv_1")
+		refused(in.Input, "inv_1", tapedeck.Conflict, "is not the open run")
+		w.outside("inv_2", `"agent":"my-loop"`)
+		got, err := take(in.Input, "inv_2")
+		if w.must(err); got.Message.Text() != "one" || got.Repeated {
+			w.Errorf("got %+v", got)
+		}
+		again, err := take(in.Input, "inv_2")
+		if w.must(err); again.Message.Text() != "one" || again.Message.ID != got.Message.ID || again.Offset != got.Offset || !again.Repeated {
+			w.Errorf("a second time: %+v", again)
+		}
+		ev := w.events("s")[got.Offset]
+		if ev.Type != tapedeck.MessageAdded || ev.Invocation != "inv_2" || ev.Actor != "user:ada" {
+			w.Errorf("got %+v", ev)
+		}
+		if w.inputs() != "steered" || w.tasks("s") != "one" || w.waiting() != "" {
+			w.Errorf("%s, %s", w.inputs(), w.tasks("s"))
+		}
+		w.outsideEnds("inv_2")
+		w.outside("inv_3", "")
+		refused(in.Input, "inv_3", tapedeck.Conflict, "was steered already, in inv_2")
+	})
+}
+
+// A program takes only what waits for a program, and only in a run that it writes.
+func TestTakeIsForPrograms(t *testing.T) {
+	inBubble(t, silent, func(w *world) {
+		w.create("s")
+		w.outside("inv_1", `"agent":"my-loop"`)
+		theirs := w.queue("queue", "theirs")
+		named := func(task api.Task) api.Started {
+			task.Session, task.Text, task.When = "s", "ours", "queue"
+			in, err := w.Start(w.Context(), task)
+			w.must(err)
+			return in
+		}
+		ours := named(api.Task{Agent: "bot"})
+		if own := named(api.Task{Agent: "my-loop"}); own.Note == "" { // the name of the run's agent is good, though the server has none
+			w.Errorf("got %+v", own)
+		}
+		_, err := w.Take(w.Context(), api.Take{Session: "s", Input: ours.Input, Invocation: "inv_1"})
+		refuses(w, err, tapedeck.Conflict, "waits for an agent of this server")
+		for _, task := range []api.Task{{Budget: &tapedeck.Amount{Tokens: 1}}, {Config: []byte(`{}`)}} {
+			task.Session, task.Text, task.When = "s", "x", "queue"
+			_, err = w.Start(w.Context(), task)
+			refuses(w, err, tapedeck.Invalid, "has neither a config nor a budget")
+		}
+		w.outsideEnds("inv_1")
+		if run := w.head("s").Runs; len(run) != 1 || run[0].Invocation != ours.Invocation {
+			w.Errorf("an input for another agent does not wait behind: %+v", run)
+		}
+		_, err = w.Take(w.Context(), api.Take{Session: "s", Input: theirs.Input, Invocation: ours.Invocation})
+		refuses(w, err, tapedeck.Conflict, "this server drives the run")
+		_, err = w.Cancel(w.Context(), "s", ours.Invocation)
+		w.must(err)
+	})
+}
+
+// A queue belongs to the agent of its run, which need not be the agent of the session. What was
+// meant to steer one agent does not steer the next one.
+func TestQueueBelongsToTheAgentOfTheRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ask, done := make(chan bool), make(chan bool)
+		var did []string
+		as := func(name string) engine.Agent {
+			return engine.Agent{Agent: tapedeck.Agent{Name: name}, Runner: steerer{func(ctx context.Context, in tapedeck.Invocation, _ func(string, string) bool) error {
+				did = append(did, name+" does "+in.Task)
+				for {
+					select {
+					case <-ask:
+					case <-done:
+						return nil
+					}
+					messages, err := in.Steer(ctx)
+					for range messages {
+						did = append(did, name+" is steered")
+					}
+					if err != nil {
+						return err
+					}
+				}
+			}}}
+		}
+		w := newWorld(t, silent, func(o *engine.Options) { o.Agents = []engine.Agent{as("a"), as("b")} })
+		w.create("s")
+		start := func(text, agent, when string) {
+			_, err := w.Start(t.Context(), api.Task{Session: "s", Text: text, Agent: agent, When: when})
+			w.must(err)
+			synctest.Wait()
+		}
+		start("one", "b", "")
+		start("two", "a", "queue")
+		start("three", "", "steer")
+		done <- true
+		synctest.Wait()
+		ask <- true
+		done <- true
+		synctest.Wait()
+		done <- true
+		synctest.Wait()
+		compare(t, strings.Join(did, "\n"), "b does one\na does two\nb does three")
+	})
+}
