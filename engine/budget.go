@@ -69,19 +69,6 @@ func budgetOf(agent *Agent, t *api.Task) (tapedeck.Amount, error) {
 	return out, nil
 }
 
-// checkWaitingBudget checks the budget of a task that waits, because only the request knows
-// what its sender may set.
-func (e *Engine) checkWaitingBudget(t *api.Task, s *tapedeck.Session) error {
-	if t.Budget == nil {
-		return nil
-	}
-	agent, err := e.agent(cmp.Or(t.Agent, s.Agent))
-	if err == nil {
-		_, err = budgetOf(agent, t)
-	}
-	return err
-}
-
 // proceed is [tapedeck.Invocation.Proceed] of a run. If a budget is used up, it asks
 // people, and stops the run if they do not want it to continue.
 func (r *run) proceed(ctx context.Context) error {

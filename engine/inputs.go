@@ -211,10 +211,14 @@ func (e *Engine) mayQueue(ctx context.Context, t *api.Task, s *tapedeck.Session,
 			WithHint("name an agent of this server, or leave them out")
 	}
 	if !outside {
-		if _, err := e.agent(t.Agent); err != nil {
-			return err
+		agent, err := e.agent(cmp.Or(t.Agent, s.Agent))
+		if err == nil {
+			err = checkConfig(agent, t.Config)
 		}
-		if err := e.checkWaitingBudget(t, s); err != nil {
+		if err == nil && t.Budget != nil { // only the request knows what its sender may set
+			_, err = budgetOf(agent, t)
+		}
+		if err != nil {
 			return err
 		}
 	}

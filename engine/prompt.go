@@ -19,7 +19,7 @@ func (e *Engine) newPrompt(ctx context.Context, s *tapedeck.Session, thread stri
 	}
 	text, err := runner.Instructions(config)
 	if err != nil {
-		return nil, nil //nolint:nilerr // the run fails with the same error, and reports it
+		return nil, err
 	}
 	known := ""
 	if s.Head > 1 { // a shorter session has only its first event

@@ -214,6 +214,9 @@ func (e *Engine) prepare(ctx context.Context, s *tapedeck.Session, thread string
 			return tapedeck.Errorf(tapedeck.Unavailable, "%s cannot run here: %s", agent.Name, reason)
 		}
 	}
+	if err := checkConfig(agent, config); err != nil {
+		return err
+	}
 	if err := e.openFolder(s, agent, f); err != nil {
 		return err
 	}
@@ -222,6 +225,14 @@ func (e *Engine) prepare(ctx context.Context, s *tapedeck.Session, thread string
 	}
 	f.link, err = e.link(ctx, s, thread, agent, f.lastLink)
 	return err
+}
+
+// checkConfig refuses a config that the agent cannot use.
+func checkConfig(agent *Agent, config json.RawMessage) error {
+	if c, ok := agent.Runner.(runner.Configurable); ok {
+		return c.CheckConfig(config)
+	}
+	return nil
 }
 
 // openFolder opens the folder of the agent: the one that the session has chosen, or its own.

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"sync"
@@ -323,5 +324,41 @@ func TestHistory(t *testing.T) {
 		if got := strings.Join(seen, " "); got != "session.created message.added RUN_STARTED RUN_FINISHED" {
 			w.Error(got)
 		}
+	})
+}
+
+// picky takes the config {"good":1} and no other.
+type picky struct{ talker }
+
+func (picky) CheckConfig(config json.RawMessage) error {
+	if len(config) > 0 && string(config) != `{"good":1}` {
+		return tapedeck.Errorf(tapedeck.Invalid, "the config is bad")
+	}
+	return nil
+}
+
+// A config that the agent cannot use is refused before anything is stored.
+func TestConfigIsCheckedFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, silent, func(o *engine.Options) { o.Agents[0].Runner = picky{talker(silent)} })
+		try := func(session, when, config string) error {
+			_, err := w.Start(t.Context(), api.Task{Session: session, Text: "go", When: when, Config: json.RawMessage(config)})
+			return err
+		}
+		refuses(t, try("", "", `{"bad":1}`), tapedeck.Invalid, "the config is bad")
+		all, err := w.store.List(t.Context(), tapedeck.Filter{})
+		if w.must(err); len(all.Sessions) > 0 {
+			t.Errorf("it leaves %+v", all.Sessions)
+		}
+		w.create("s")
+		head := w.head("s").Head
+		refuses(t, try("s", "", `{"bad":1}`), tapedeck.Invalid, "the config is bad")
+		if got := w.head("s").Head; got != head {
+			t.Errorf("the head was %d and is %d", head, got)
+		}
+		w.must(try("s", "", `{"good":1}`))
+		refuses(t, try("s", "queue", `{"bad":1}`), tapedeck.Invalid, "the config is bad")
+		refuses(t, try("s", "interrupt", `{"bad":1}`), tapedeck.Invalid, "the config is bad")
+		w.must(try("s", "queue", `{"good":1}`))
 	})
 }

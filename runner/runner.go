@@ -48,6 +48,24 @@ type Capable interface {
 	Available() error
 }
 
+// Configurable is a runner that checks the config of a task before the task is accepted. Other
+// runners get every config, and fail if they cannot use it.
+type Configurable interface {
+	tapedeck.Runner
+
+	// CheckConfig refuses a config, which is nil if the task has none.
+	CheckConfig(config json.RawMessage) error
+}
+
+// NoConfig is CheckConfig of a runner that uses none. An empty object is none.
+func NoConfig(config json.RawMessage) error {
+	var members map[string]json.RawMessage
+	if len(config) == 0 || json.Unmarshal(config, &members) == nil && len(members) == 0 {
+		return nil
+	}
+	return tapedeck.Errorf(tapedeck.Invalid, "the agent takes no config").WithHint("leave it out; the settings of the agent are in the server's configuration")
+}
+
 // TaskAfterHistory returns the task for an agent that already received the history of
 // in: the task without the part of the context that the history has, too.
 func TaskAfterHistory(in *tapedeck.Invocation) string {

@@ -58,6 +58,9 @@ func (r *Runner) Capabilities() tapedeck.Capabilities {
 	return tapedeck.Capabilities{Deltas: true, Tools: true, Resume: true}
 }
 
+// CheckConfig implements [runner.Configurable].
+func (r *Runner) CheckConfig(config json.RawMessage) error { return runner.NoConfig(config) }
+
 // Available implements [runner.Capable].
 func (r *Runner) Available() error {
 	if r.options.URL == "" {

@@ -3,6 +3,7 @@ package acp
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"io"
 	"iter"
 	"path/filepath"
@@ -63,6 +64,9 @@ func (r *Runner) Capabilities() tapedeck.Capabilities {
 		Steer: r.steers.Load(),
 	}
 }
+
+// CheckConfig implements [runner.Configurable].
+func (r *Runner) CheckConfig(config json.RawMessage) error { return runner.NoConfig(config) }
 
 // Available implements [runner.Capable].
 func (r *Runner) Available() error {

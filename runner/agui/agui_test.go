@@ -21,7 +21,8 @@ func TestRunner(t *testing.T) {
 			runnertest.Run(t, func(testing.TB) runnertest.Harness {
 				u := newUpstream()
 				return runnertest.Harness{
-					Runner: u, Talk: *task(talk), Text: "One two three", Endless: *task("endless"), Fail: task("fail"), Bubble: true,
+					AnyConfig: true,
+					Runner:    u, Talk: *task(talk), Text: "One two three", Endless: *task("endless"), Fail: task("fail"), Bubble: true,
 					Abilities: runnertest.Abilities{
 						Tools: task("tool"), Plan: task("plan"), Usage: task("talk"), Subagent: task("subagent"), Ask: task("ask"), Did: u.hasDone, Resume: task("again"),
 					},

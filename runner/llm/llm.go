@@ -179,6 +179,12 @@ func (r *Runner) config(raw json.RawMessage) (Config, error) {
 	return c, nil
 }
 
+// CheckConfig implements [runner.Configurable].
+func (r *Runner) CheckConfig(config json.RawMessage) error {
+	_, err := r.config(config)
+	return err
+}
+
 // Instructions implements [runner.Instructed].
 func (r *Runner) Instructions(raw json.RawMessage) (string, error) {
 	c, err := r.config(raw)

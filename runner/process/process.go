@@ -3,6 +3,7 @@ package process
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"iter"
 	"path/filepath"
 	"slices"
@@ -76,6 +77,9 @@ func (r *Runner) Capabilities() tapedeck.Capabilities {
 	c.Steer = r.steers(r.options.Command) && (r.options.Resume == nil || r.steers(r.options.Resume))
 	return c
 }
+
+// CheckConfig implements [runner.Configurable].
+func (r *Runner) CheckConfig(config json.RawMessage) error { return runner.NoConfig(config) }
 
 // Available implements [runner.Capable].
 func (r *Runner) Available() error {

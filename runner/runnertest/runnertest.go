@@ -25,6 +25,9 @@ type Harness struct {
 
 	Abilities
 
+	// AnyConfig says that the config of a task can have any member.
+	AnyConfig bool
+
 	// Wordless says that the agent yields events and never text.
 	Wordless bool
 
@@ -50,6 +53,7 @@ func Run(t *testing.T, open func(t testing.TB) Harness) {
 		{"breaking out of the loop ends it", leaving},
 		{"concurrent runs do not mix", together},
 		{"it can run again", again},
+		{"it refuses a config that it cannot use", unusable},
 	}, abilityTests...) {
 		t.Run(tt.name, func(t *testing.T) { inBubble(t, open, tt.test) })
 	}

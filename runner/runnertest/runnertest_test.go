@@ -14,6 +14,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/payload"
+	"github.com/tapedeck/tapedeck/runner"
 	"github.com/tapedeck/tapedeck/runner/runnertest"
 )
 
@@ -25,6 +26,13 @@ type parrot struct {
 
 func (p parrot) Capabilities() tapedeck.Capabilities { return tapedeck.Capabilities{Interrupt: true} }
 func (p parrot) Available() error                    { return nil }
+
+func (p parrot) CheckConfig(config json.RawMessage) error {
+	if p.flaw == "takes any config" {
+		return nil
+	}
+	return runner.NoConfig(config)
+}
 
 // act plays the tasks for abilities. It reports false for any other task.
 func (p parrot) act(ctx context.Context, in tapedeck.Invocation, say func(p payload.Payload)) bool {
@@ -195,6 +203,7 @@ func TestFlaws(t *testing.T) {
 		"names no sub-agent":            "messages_of_sub-agents_name_the_sub-agent",
 		"names an ended sub-agent":      "messages_of_sub-agents_name_the_sub-agent",
 		"reports nothing":               "it_reports_usage",
+		"takes any config":              "it_refuses_a_config_that_it_cannot_use",
 		"does not":                      "it_does_what_is_allowed",
 		"does it anyway":                "it_does_not_do_what_is_denied",
 		"does it unasked":               "it_does_nothing_that_needs_permission_if_nobody_can_be_asked",

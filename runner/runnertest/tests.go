@@ -11,6 +11,7 @@ import (
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/order"
 	"github.com/tapedeck/tapedeck/payload"
+	"github.com/tapedeck/tapedeck/runner"
 )
 
 // inOrder gives a whole run to the verifier, as the engine does, and ends the run. So the
@@ -213,5 +214,25 @@ func again(t *testing.T, h Harness) {
 		}
 		verify(t, in, events)
 		h.compare(t, events)
+	}
+}
+
+func unusable(t *testing.T, h Harness) {
+	if h.AnyConfig {
+		t.Skip("every config is good")
+	}
+	c, ok := h.Runner.(runner.Configurable)
+	if !ok {
+		t.Fatal("it checks no config before a task is accepted")
+	}
+	for _, none := range []string{"", "{}"} {
+		if err := c.CheckConfig(json.RawMessage(none)); err != nil {
+			t.Errorf("the config %q: %v", none, err)
+		}
+	}
+	for _, bad := range []string{`{"no such member":1}`, `[]`, `"x"`, `1`} {
+		if err := c.CheckConfig(json.RawMessage(bad)); tapedeck.KindOf(err) != tapedeck.Invalid {
+			t.Errorf("the config %s: %v", bad, err)
+		}
 	}
 }

@@ -92,6 +92,15 @@ func (r *Runner) Run(ctx context.Context, in tapedeck.Invocation) iter.Seq2[tape
 	}
 }
 
+// CheckConfig implements runner.Configurable.
+func (r *Runner) CheckConfig(config json.RawMessage) error {
+	if len(config) == 0 { // then the script is the operator's, not the sender's
+		return nil
+	}
+	_, _, err := r.load(config)
+	return err
+}
+
 // load returns the config of an invocation and its steps.
 func (r *Runner) load(config json.RawMessage) (Config, []step, error) {
 	c, err := parseConfig(config)

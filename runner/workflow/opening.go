@@ -104,6 +104,12 @@ func (r *Runner) reopening(ctx context.Context, in *tapedeck.Invocation) ([]tape
 	return []tapedeck.Event{payload.NewEvent(payload.WorkflowStarted{Process: h.Process, Name: h.Name, Digest: h.Digest, Resumes: in.Resumes})}, nil
 }
 
+// CheckConfig implements runner.Configurable.
+func (r *Runner) CheckConfig(config json.RawMessage) error {
+	_, err := parseConfig(config)
+	return err
+}
+
 func parseConfig(raw json.RawMessage) (c Config, err error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return c, nil
