@@ -14,14 +14,14 @@ interface Props {
 
 /** Names the agent that will answer, and its model if it offers several. Both can be changed. */
 export function AgentPicker({ id, agents, answerer, onChoose }: Props) {
-  const { agent, model, why } = answerer;
+  const { agent, model, outside, why } = answerer;
   return (
     <div className="flex min-w-0 flex-wrap items-center gap-x-2 gap-y-1 text-[13px] text-muted">
       <span
-        className={`inline-flex h-7 min-w-0 items-center gap-1.5 rounded-full border pr-1 pl-2.5 pointer-coarse:h-auto ${agent ? "border-field" : "border-warn"}`}
+        className={`inline-flex h-7 min-w-0 items-center gap-1.5 rounded-full border pr-1 pl-2.5 pointer-coarse:h-auto ${agent || outside ? "border-field" : "border-warn"}`}
       >
         <Icon name="agent" className="size-3.5" />
-        <label htmlFor={id}>{agent ? "Answers:" : "Who answers?"}</label>
+        <label htmlFor={id}>{agent || outside ? "Answers:" : "Who answers?"}</label>
         <select
           id={id}
           aria-label="Agent that answers"
@@ -32,7 +32,7 @@ export function AgentPicker({ id, agents, answerer, onChoose }: Props) {
         >
           {!agent && (
             <option value="" disabled>
-              Choose…
+              {outside ? "an outside program" : "Choose…"}
             </option>
           )}
           {agents.map((a) => (
@@ -54,7 +54,7 @@ export function AgentPicker({ id, agents, answerer, onChoose }: Props) {
           </select>
         )}
       </span>
-      {why && <span className="text-warn">{why}</span>}
+      {why && <span className={outside ? "text-muted" : "text-warn"}>{why}</span>}
       {agent?.unavailable && <span className="text-warn">It cannot run here: {agent.unavailable}.</span>}
     </div>
   );

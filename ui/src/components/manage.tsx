@@ -9,7 +9,7 @@ import { plural } from "./format";
 import type { MenuItem } from "./menu";
 import { Button, Dialog, field } from "./ui";
 
-type Managed = Pick<SessionEntry, "id" | "title" | "labels" | "closed" | "runs" | "status">;
+type Managed = Pick<SessionEntry, "id" | "created_at" | "title" | "labels" | "closed" | "runs" | "status">;
 type Asking = { kind: "rename" | "tags"; session: Managed } | { kind: "close"; sessions: Managed[] };
 
 export const nameOf = (s: Managed) => s.title || "Untitled session";
@@ -35,7 +35,7 @@ export function useManage(onDeleted?: () => void) {
     },
     close: (list: Managed[]) => ask({ kind: "close", sessions: list }),
     remove: (list: Managed[]) => {
-      deleteSoon(ids(list), what(list));
+      deleteSoon(list, what(list));
       onDeleted?.();
     },
   };

@@ -28,13 +28,17 @@ interface Asked {
   own?: string | undefined;
   /** Absent while they are loading. */
   agents?: Agent[] | undefined;
+  /** A run is open in the thread. */
+  running?: boolean;
 }
 
 export interface Answerer {
   /** Who will answer; undefined: the user must choose. */
   agent?: Agent;
   model?: string;
-  /** Why the user must choose. */
+  /** The outside program that writes the open run gets the message, unless the user chooses another agent. */
+  outside?: boolean;
+  /** Why the user must choose, or what an outside program does. */
   why?: string;
 }
 
@@ -43,7 +47,7 @@ export interface Answerer {
  * last, or else the agent of the session. An agent that this server does not have never
  * becomes another one silently.
  */
-export function answererOf({ choice, last, own, agents }: Asked): Answerer {
+export function answererOf({ choice, last, own, agents, running }: Asked): Answerer {
   if (!agents) return {};
   const find = (name?: string) => (name ? agents.find((a) => a.name === name) : undefined);
   const chosen = find(choice?.agent);
@@ -53,6 +57,11 @@ export function answererOf({ choice, last, own, agents }: Asked): Answerer {
   }
   const agent = find(last) ?? (last ? undefined : find(own));
   if (agent) return { agent };
+  if (running)
+    return {
+      outside: true,
+      why: `${last || own || "The agent"} works outside of this server, and gets the message when it asks.`,
+    };
   if (agents.length === 0) return { why: "This server has no agents." };
   const name = last || own;
   if (name === "workflow") return { why: "This session runs a workflow, which takes no messages. Choose who answers." };

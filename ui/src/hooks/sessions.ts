@@ -3,7 +3,7 @@ import { hasOpenRun, type SearchHit, type SessionRow, type SessionSort, type Ses
 import { useEffect, useMemo, useState } from "react";
 import { api } from "@/client";
 import type { ListSearch } from "@/router/search";
-import { useDeleting } from "./deleting";
+import { useUndeleted } from "./deleting";
 import { archived, starred, tagLabel } from "./labels";
 
 /** How often the first page is requested again, to keep the rows up to date. */
@@ -48,11 +48,11 @@ export function useSessions(search: ListSearch, { sort, order }: InOrder) {
     refetchInterval: refreshMs,
     enabled: pages.isSuccess && due,
   });
-  const deleting = useDeleting();
-  const rows = useMemo(
-    () => join(fresh.data, pages.data?.pages.flatMap((p) => p.sessions) ?? []).filter((s) => !deleting.has(s.id)),
-    [fresh.data, pages.data, deleting],
+  const all = useMemo(
+    () => join(fresh.data, pages.data?.pages.flatMap((p) => p.sessions) ?? []),
+    [fresh.data, pages.data],
   );
+  const rows = useUndeleted(all);
   return { ...pages, rows, lost: pages.isSuccess && fresh.isError ? fresh.error : null };
 }
 

@@ -139,7 +139,8 @@ function Session({ id, onReplaced }: { id: string; onReplaced: () => void }) {
     if (!isWide()) setPanelOpen(false); // it would cover the turn
   };
 
-  const closed = (entry.data?.closed || view?.session.closed) ?? false;
+  const deleted = state.connection.reason === "deleted";
+  const closed = (deleted || entry.data?.closed || view?.session.closed) ?? false;
   const verbs = useVerbs(id, live, closed, index, notify, onRewind);
   const { link, rewind, rewindDisabledReason } = verbs;
   const undoMutate = verbs.undo.mutate;
@@ -325,6 +326,7 @@ function Session({ id, onReplaced }: { id: string; onReplaced: () => void }) {
               asks={asks}
               live={live}
               onLive={deck.goLive}
+              deleted={deleted}
               connected={isUp(state.connection)}
             />
           </div>

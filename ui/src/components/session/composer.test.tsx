@@ -19,7 +19,12 @@ const agents: Agent[] = [
 ];
 
 /** A composer, and the functions that end its request. */
-function show(run?: Partial<Run>, inputs?: Partial<Input>[], session: Partial<SessionInfo> = { agent: "bot" }) {
+function show(
+  run?: Partial<Run>,
+  inputs?: Partial<Input>[],
+  session: Partial<SessionInfo> = { agent: "bot" },
+  deleted = false,
+) {
   const request = vi.fn();
   let resolve = (_: Response) => {};
   let reject = (_: Error) => {};
@@ -46,6 +51,7 @@ function show(run?: Partial<Run>, inputs?: Partial<Input>[], session: Partial<Se
         asks={false}
         live
         onLive={() => undefined}
+        deleted={deleted}
       />
     </QueryClientProvider>,
   );
@@ -100,6 +106,22 @@ it("queues what is sent while the agent runs, or steers it", async () => {
   expect((await screen.findByRole("status")).textContent).toBe("The agent bot takes no input.");
   type("after");
   expect(screen.getByRole<HTMLInputElement>("radio", { name: /^Queue/ }).checked).toBe(true);
+});
+
+it("sends what is for an outside program without naming an agent", async () => {
+  const { request, type, area } = show({ status: "running", agent: "my-loop" }, [
+    { id: "a", text: "text a", status: "waiting", thread: "main", when: "queue", agent: "my-loop", outside: true },
+  ]);
+  expect(screen.getByRole("listitem").textContent).toBe("Queuedtext auntil my-loop takes it");
+  expect(screen.getByText("my-loop works outside of this server, and gets the message when it asks.")).toBeTruthy();
+  type("next");
+  fireEvent.keyDown(area, { key: "Enter" });
+  await waitFor(() => expect(request).toHaveBeenCalledWith("/api/v1/sessions/s/task", { task: "next", when: "queue" }));
+});
+
+it("has no field for a session that was deleted", () => {
+  expect(() => show(undefined, undefined, undefined, true)).toThrow("Message to the agent");
+  expect(screen.getByText(/This session was deleted/)).toBeTruthy();
 });
 
 it("shows what waits in the thread, withdraws it and moves it", async () => {

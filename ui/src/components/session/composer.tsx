@@ -20,6 +20,8 @@ interface Props {
   asks: boolean;
   live: boolean;
   onLive: () => void;
+  /** The session was deleted while it was shown. */
+  deleted?: boolean;
   /** The page has a connection to the server. */
   connected?: boolean;
 }
@@ -55,12 +57,13 @@ function useDraft(id: string) {
   return [text, set] as const;
 }
 
-export function Composer({ id, thread, session, run, inputs = [], asks, live, onLive, connected }: Props) {
+export function Composer({ id, thread, session, run, inputs = [], asks, live, onLive, deleted, connected }: Props) {
   const [text, setText] = useDraft(id);
   const agents = useAgents();
   const [choice, choose] = useChoice(id);
   const viewer = useViewer();
-  const answerer = answererOf({ choice, last: run?.agent, own: session.agent, agents: agents.data });
+  const running = run?.status === "running";
+  const answerer = answererOf({ choice, last: run?.agent, own: session.agent, agents: agents.data, running });
   const [asked, setAsked] = useState(false);
   const [when, setWhen] = useState<When>("queue");
   const area = useRef<HTMLTextAreaElement>(null);
@@ -85,19 +88,24 @@ export function Composer({ id, thread, session, run, inputs = [], asks, live, on
     onMutate: () => setText(""),
     onError: (_, task) => putBack(id, task),
   });
-  const running = run?.status === "running";
   const failed = [send, stop, resume].find((m) => m.isError);
   useForget(connected, [send, stop, resume]);
   const submit = () => {
     if (!text.trim() || send.isPending) return;
     // An agent that nobody named must not answer.
-    if (!answerer.agent) {
+    if (!answerer.agent && !answerer.outside) {
       setAsked(true);
       if (!agents.data) void agents.refetch();
       document.getElementById("composer-agent")?.focus();
     } else send.mutate(text.trim());
   };
 
+  if (deleted)
+    return (
+      <p className="border-t border-line bg-panel px-4 py-3 text-[13px] text-muted">
+        This session was deleted. The page shows what it has loaded.
+      </p>
+    );
   if (session.closed)
     return (
       <p className="border-t border-line bg-panel px-4 py-3 text-[13px] text-muted">
@@ -201,7 +209,7 @@ export function Composer({ id, thread, session, run, inputs = [], asks, live, on
             />
           )
         )}
-        {asked && !answerer.agent && (
+        {asked && !answerer.agent && !answerer.outside && (
           <span role="alert" className="text-[13px] font-medium text-bad">
             Nothing was sent: {agents.data ? "choose who answers." : "the agents of the server are not known yet."}
           </span>

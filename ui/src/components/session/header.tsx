@@ -150,7 +150,7 @@ function ConnectionChip({ connection, closed, onReconnect }: ConnectionProps) {
   return (
     <span role="status" aria-label="Connection" className={`flex items-center gap-1.5 text-xs font-medium ${colour}`}>
       <Icon name="dot" className={`size-2.5 ${connection.state === "reconnecting" ? "animate-pulse" : ""}`} />
-      {connection.state === "ended" && closed ? "Closed" : text}
+      {connection.reason === "deleted" ? "Deleted" : connection.state === "ended" && closed ? "Closed" : text}
       {connection.error && !isUp(connection) && <span className="font-normal">{`: ${connection.error.message}`}</span>}
       {(connection.state === "failed" || connection.state === "reconnecting") && (
         <Button className="h-6" onClick={onReconnect}>
