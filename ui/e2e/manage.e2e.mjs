@@ -130,6 +130,13 @@ export const checks = {
       await page.clock.runFor(9000);
       await until(async () => !(await exists(server, "one")), "it is deleted");
       assert.equal(await listed(page, "one"), 0);
+      await server.session({ id: "one", title: "One again", agent: "hello" });
+      await row(page, "one").getByText("One again").click();
+      await page.getByText("Connected, caught up").waitFor();
+      await server.call("DELETE", "/sessions/one");
+      await page.getByText("This session was deleted").waitFor();
+      assert.equal(await page.getByLabel("Message to the agent").count(), 0);
+      assert.equal(await page.getByRole("status", { name: "Connection" }).textContent(), "Deleted");
     }),
 
   "list: several sessions are archived, closed and deleted together": () =>

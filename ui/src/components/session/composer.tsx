@@ -141,7 +141,7 @@ export function Composer({ id, thread, session, run, inputs = [], asks, live, on
         </div>
       )}
       <Queue id={id} thread={thread} inputs={inputs} />
-      {send.data?.note && (
+      {send.data?.note && !answerer.outside && (
         <p role="status" className="mb-2 text-[13px] text-muted">
           {sentence(send.data.note)}
         </p>

@@ -86,7 +86,7 @@ export const SessionHeader = memo(function SessionHeader({
           {entry && tagsOf(entry).map((t) => <Tag key={t} name={t} />)}
         </p>
       </div>
-      <StatusChip status={info.status} />
+      {connection.reason !== "deleted" && <StatusChip status={info.status} />}
       {!live && <span className="text-xs text-muted">at this moment</span>}
       <ConnectionChip
         connection={connection}
