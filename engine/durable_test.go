@@ -221,9 +221,12 @@ func TestRewindOfADelegation(t *testing.T) {
 
 // asks yields a question with a form, and notes the answer that its inbox gets.
 func asks(ctx context.Context, in tapedeck.Invocation, say func(string, string) bool) error {
+	return asksWith(ctx, in, say, `{"id":"sum","type":"number","required":true,"min":1},{"id":"how","type":"enum","options":[{"value":"fast"}]},{"id":"day","type":"date"},{"id":"shown","type":"string","readOnly":true}`)
+}
+
+func asksWith(ctx context.Context, in tapedeck.Invocation, say func(string, string) bool, form string) error {
 	if !strings.Contains(begunWith(ctx, in), "permission.requested") {
-		say("permission.requested", `{"id":"per_1","options":[{"id":"submit","kind":"allow_once"},{"id":"no","kind":"reject_once"}],"form":[
-			{"id":"sum","type":"number","required":true,"min":1},{"id":"how","type":"enum","options":[{"value":"fast"}]},{"id":"day","type":"date"},{"id":"shown","type":"string","readOnly":true}]}`)
+		say("permission.requested", `{"id":"per_1","options":[{"id":"submit","kind":"allow_once"},{"id":"no","kind":"reject_once"}],"form":[`+form+`]}`)
 	}
 	for {
 		select {
@@ -282,6 +285,36 @@ func TestAnswerWithInput(t *testing.T) {
 		_, err := w.Answer(w.Context(), api.Answer{Session: "s", Permission: "per_1", Option: "no"})
 		w.must(err)
 	})
+}
+
+// A field that is left out keeps its default, which must fit the field as an answer must.
+func TestDefaultIsAnAnswer(t *testing.T) {
+	for form, want := range map[string]string{
+		`{"id":"k","type":"integer","max":5,"default":9}`:                  `must be at most 5; its default is 9 | give input.k`,
+		`{"id":"k","type":"string","required":true,"default":""}`:          `its text is empty; its default is ""`,
+		`{"id":"k","type":"string","required":true,"default":null}`:        `is required`,
+		`{"id":"k","type":"integer","max":5,"default":9,"readOnly":true}`:  "",
+		`{"id":"k","type":"integer","max":5,"default":5}`:                  "",
+		`{"id":"k","type":"enum","options":[{"value":"a"}],"default":"b"}`: `cannot be "b"`,
+		`{"id":"k","type":"integer","default":null}`:                       "",
+		`{"id":"k","type":"string","maxLength":2,"default":"abc"}`:         `at most 2 characters`,
+		`{"id":"k","type":"boolean","default":"true"}`:                     `must be true or false`,
+	} {
+		durably(t, func(ctx context.Context, in tapedeck.Invocation, say func(string, string) bool) error {
+			return asksWith(ctx, in, say, form)
+		}, silent, func(w *world) {
+			w.start("s")
+			synctest.Wait()
+			_, err := w.Answer(w.Context(), api.Answer{Session: "s", Permission: "per_1", Option: "submit"})
+			if want == "" {
+				w.must(err)
+				return
+			}
+			refuses(t, err, tapedeck.Invalid, want)
+			_, err = w.Answer(w.Context(), api.Answer{Session: "s", Permission: "per_1", Option: "no"})
+			w.must(err)
+		})
+	}
 }
 
 func TestSendMessage(t *testing.T) {

@@ -70,7 +70,12 @@ func checkInput(q *tapedeck.Question, option string, input tapedeck.Members) err
 			if err := checkField(f, value); err != nil {
 				return err
 			}
-		case f.Required && !f.ReadOnly && !rejects && f.Default == nil:
+		case f.ReadOnly || rejects:
+		case f.Default != nil && string(f.Default) != "null": // it is the answer then
+			if err := checkField(f, f.Default); err != nil {
+				return tapedeck.Errorf(tapedeck.Invalid, "%w; its default is %.100s", err, f.Default).WithHint("give input.%s", f.ID)
+			}
+		case f.Required:
 			return tapedeck.Errorf(tapedeck.Invalid, "the field %q of the permission %s is required", f.ID, q.ID).WithHint("give input.%s", f.ID)
 		}
 	}

@@ -206,6 +206,9 @@ func withDefaults(ctx context.Context, start *bpmn.Node, out tapedeck.Members) (
 		}
 		if f.Default != nil {
 			v, err := fieldDefault(ctx, f, values)
+			if err == nil {
+				err = checkDefault(f, v)
+			}
 			if err != nil {
 				return nil, err
 			}

@@ -115,11 +115,40 @@ func (w *walker) mapped(list []bpmn.Mapping, env map[string]any) (map[string]any
 // fieldDefault returns the default of a field in the type of the field.
 func fieldDefault(ctx context.Context, f *bpmn.Field, env map[string]any) (any, error) {
 	v, err := f.Default.Eval(ctx, env)
-	text, isText := v.(string)
-	if err != nil || !isText {
+	if err != nil || v == nil {
 		return v, err
 	}
+	text, isText := v.(string)
+	switch f.Type {
+	case bpmn.BooleanField, bpmn.IntegerField, bpmn.NumberField:
+		if !isText {
+			return v, nil
+		}
+	default:
+		if !isText {
+			text = string(encode(v))
+		}
+	}
 	return typed(f, "the default", text)
+}
+
+// checkDefault refuses the default of a field that becomes the value of a variable without a
+// person who could change it.
+func checkDefault(f *bpmn.Field, v any) error {
+	text, isText := v.(string)
+	if !isText {
+		text = string(encode(v))
+	}
+	message := f.Wrong(text)
+	switch {
+	case v == nil && !f.Required:
+		return nil
+	case f.Required && (v == nil || strings.TrimSpace(text) == ""):
+		message = "empty, and the field is required"
+	case message == "":
+		return nil
+	}
+	return tapedeck.Errorf(tapedeck.Invalid, "the default of the field %s is %s", f.ID, message).WithHint("give variables.%s", f.ID)
 }
 
 // taskValue returns the text of a task in the type of the field of the start that asks for

@@ -191,6 +191,18 @@ var walks = []struct {
 		want: "+S -S +C xC failed", fails: `the variable m is missing: the start event "other.S" asks for it`, again: true,
 	},
 	{
+		name: "a called process with a computed default above the limit of its field", xml: withCalled(diagramOf(startEnd+`<callActivity id="C" calledElement="other"/>`, "S>C", "C>E"), diagramOf(`<startEvent id="S"><extensionElements><tapedeck:form><tapedeck:field id="k" type="integer" max="5" default="{{ n * 3 }}"/></tapedeck:form></extensionElements></startEvent>`+end+script("T", "r = k"), "S>T", "T>E")),
+		variables: []any{"n", 3}, want: "+S -S +C xC failed", fails: "the default of the field k is \"9\", which is above its largest value 5", again: true,
+	},
+	{
+		name: "a called process whose required field has an empty default", xml: withCalled(diagramOf(startEnd+`<callActivity id="C" calledElement="other"/>`, "S>C", "C>E"), diagramOf(`<startEvent id="S"><extensionElements><tapedeck:form><tapedeck:field id="k" required="true" default=""/></tapedeck:form></extensionElements></startEvent>`+end+script("T", "r = k"), "S>T", "T>E")),
+		variables: []any{"n", 3}, want: "+S -S +C xC failed", fails: "the default of the field k is empty, and the field is required", again: true,
+	},
+	{
+		name: "a called process whose text field has a number as default", xml: withCalled(diagramOf(startEnd+`<callActivity id="C" calledElement="other"/>`, "S>C", "C>E"), diagramOf(`<startEvent id="S"><extensionElements><tapedeck:form><tapedeck:field id="k" default="{{ n * 3 }}"/></tapedeck:form></extensionElements></startEvent>`+end+script("T", "r = k"), "S>T", "T>E")),
+		variables: []any{"n", 3}, has: `"r":"9"`,
+	},
+	{
 		name: "a variable that is not there yet", xml: diagramOf(startEnd+script("T", "y = x + 1")+script("U", "x = 1"), "S>T", "T>U", "U>E"),
 		want: "+S -S +T xT failed", fails: "x",
 	},

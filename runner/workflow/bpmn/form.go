@@ -48,7 +48,7 @@ func (r *reader) field(n *Node, f Field) {
 		r.refuse(where, "", "the smallest value of the field %s is above the largest", f.ID)
 	}
 	if text, ok := constant(f.Default); ok {
-		if message := f.wrong(text); message != "" {
+		if message := f.Wrong(text); message != "" {
 			r.refuse(where, "", "the default of the field %s is %s", f.ID, message)
 		}
 	}
@@ -62,8 +62,9 @@ func constant(v *expression.Value) (string, bool) {
 	return v.Constant()
 }
 
-// wrong says what is wrong with the default of a field, "" if nothing is.
-func (f *Field) wrong(text string) string {
+// Wrong says what is wrong with the default of a field, which is written as text; "" if nothing
+// is.
+func (f *Field) Wrong(text string) string {
 	switch f.Type {
 	case IntegerField, NumberField:
 		return f.wrongNumber(text)
