@@ -203,19 +203,20 @@ type holder struct {
 	writes         sync.WaitGroup     // of the note
 }
 
-func listen(addr string) (net.Listener, error) {
+// listen listens on an address, which a flag has.
+func listen(flag, addr, example string) (net.Listener, error) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(context.Background(), "tcp", addr)
 	if err != nil {
 		e := tapedeck.Errorf(tapedeck.Unavailable, "cannot listen on %s: %w", addr, err)
 		if errors.Is(err, syscall.EADDRINUSE) {
-			return nil, e.WithHint("another program uses the port; choose one with --listen 127.0.0.1:PORT")
+			return nil, e.WithHint("another program uses the port; choose one with %s 127.0.0.1:PORT", flag)
 		}
 		if errors.Is(err, syscall.EADDRNOTAVAIL) {
-			return nil, e.WithHint("this machine does not have the address; one that it has is --listen %s", defaultListen)
+			return nil, e.WithHint("this machine does not have the address; one that it has is %s %s", flag, example)
 		}
 		if errors.Is(err, fs.ErrPermission) {
-			return nil, e.WithHint("this user may not use the port; ports from 1024 on are free for all, such as --listen %s", defaultListen)
+			return nil, e.WithHint("this user may not use the port; ports from 1024 on are free for all, such as %s %s", flag, example)
 		}
 		return nil, e
 	}
@@ -224,7 +225,7 @@ func listen(addr string) (net.Listener, error) {
 
 // hold starts to serve an app to other processes of this machine, at a free port.
 func hold(a *app) (*holder, error) {
-	l, err := listen("127.0.0.1:0")
+	l, err := listen("--listen", "127.0.0.1:0", defaultListen)
 	if err != nil {
 		return nil, err
 	}

@@ -129,7 +129,11 @@ func (e *env) backup(ctx context.Context, dest string, f *backupFlags) error {
 		o.Progress = func(done, total int64) { show(sqlite.StepBackup, done, total) }
 	}
 	done := e.recordBackup(dest, f)
-	r, err := sqlite.Backup(ctx, e.folder(), dest, o)
+	var r sqlite.BackupReport
+	err := sqlite.Attempt(dest, func() (err error) {
+		r, err = sqlite.Backup(ctx, e.folder(), dest, o)
+		return err
+	})
 	end()
 	done(err)
 	if err != nil {

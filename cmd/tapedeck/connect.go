@@ -290,8 +290,16 @@ func hasData(dir string) bool {
 	return !errors.Is(err, fs.ErrNotExist) || databaseOf(dir) != ""
 }
 
-// with connects, calls f and closes the connection.
-func (e *env) with(ctx context.Context, f func(c *connection) error) (err error) {
+// with connects, calls f and closes the connection. If it fails, it leaves no folder behind
+// that it has made.
+func (e *env) with(ctx context.Context, f func(c *connection) error) error {
+	if e.serverURL() != "" {
+		return e.connected(ctx, f)
+	}
+	return sqlite.Attempt(e.folder(), func() error { return e.connected(ctx, f) })
+}
+
+func (e *env) connected(ctx context.Context, f func(c *connection) error) (err error) {
 	c, err := e.connect(ctx)
 	if err != nil {
 		return err

@@ -43,7 +43,7 @@ not copy; docs/postgres.md says how to keep them.`,
   PGPASSWORD=secret tapedeck migrate --from postgres://tapedeck@db.example/tapedeck --to sqlite:./tapedeck-data`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if e.serverURL() != "" || e.data != "" {
+			if e.url != "" || e.data != "" {
 				return usageError("migrate takes its data from --from and --to, so neither --data nor --url can be used with it")
 			}
 			if len(from) > 1 || len(to) > 1 {
@@ -102,7 +102,7 @@ func (e *env) migrate(ctx context.Context, from, to string) error {
 	case toDatabase:
 		return e.migrateToDatabase(ctx, fromFolder, postgres.Options{URL: to})
 	}
-	return e.migrateToFolder(ctx, postgres.Options{URL: from}, toFolder)
+	return sqlite.Attempt(toFolder, func() error { return e.migrateToFolder(ctx, postgres.Options{URL: from}, toFolder) })
 }
 
 func (e *env) migrateToDatabase(ctx context.Context, folder string, o postgres.Options) (err error) {

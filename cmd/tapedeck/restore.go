@@ -93,7 +93,11 @@ func (e *env) restore(ctx context.Context, dest, to string, o sqlite.RestoreOpti
 	if show != nil {
 		o.Progress = show
 	}
-	r, err := sqlite.Restore(ctx, dest, to, o)
+	var r sqlite.RestoreReport
+	err := sqlite.Attempt(to, func() (err error) {
+		r, err = sqlite.Restore(ctx, dest, to, o)
+		return err
+	})
 	end()
 	if err != nil {
 		return err

@@ -48,7 +48,11 @@ func (e *env) salvage(ctx context.Context, from, to string) error {
 	if err != nil {
 		return err
 	}
-	got, err := sqlite.Salvage(ctx, from, to, key)
+	var got store.Salvage
+	err = sqlite.Attempt(to, func() error {
+		got, err = sqlite.Salvage(ctx, from, to, key)
+		return err
+	})
 	if err != nil {
 		return err
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/tapedeck/tapedeck/protocol/a2a"
 	"github.com/tapedeck/tapedeck/protocol/durable/subscription"
 	"github.com/tapedeck/tapedeck/server"
+	"github.com/tapedeck/tapedeck/store/sqlite"
 )
 
 const defaultListen = "127.0.0.1:4747"
@@ -138,31 +139,52 @@ func (e *env) serve(ctx context.Context, f serveFlags) error {
 	}
 	if o.ephemeral {
 		e.notice(nothingKept)
+		return e.serveAs(ctx, &f, &o)
 	}
-	var l net.Listener
-	if len(o.postgres) > 0 { // the address of a server is in its database
-		if l, err = listen(f.listen); err != nil {
+	return sqlite.Attempt(o.dir, func() error {
+		if o.lock, err = sqlite.TakeLock(o.dir); err != nil {
 			return err
 		}
-		defer func() { _ = l.Close() }() // closed already, if the server was served
+		defer o.lock.Release() // the store, which also releases it, may not be open
+		return e.serveAs(ctx, &f, &o)
+	})
+}
+
+// listeners listens on the addresses of the server, before it creates or changes anything.
+// Without --metrics, metrics is nil. Call end at the end: what is served is closed already.
+func (f *serveFlags) listeners() (all, metrics net.Listener, end func(), err error) {
+	if all, err = listen("--listen", f.listen, defaultListen); err != nil {
+		return nil, nil, nil, err
+	}
+	end = func() { _ = all.Close() }
+	if f.metrics == "" {
+		return all, nil, end, nil
+	}
+	if metrics, err = listen("--metrics", f.metrics, metricsExample); err != nil {
+		end()
+		return nil, nil, nil, err
+	}
+	return all, metrics, func() { end(); _ = metrics.Close() }, nil
+}
+
+// serveAs is serve with the options of its app.
+func (e *env) serveAs(ctx context.Context, f *serveFlags, o *appOptions) error {
+	l, metrics, end, err := f.listeners()
+	if err != nil {
+		return err
+	}
+	defer end()
+	if len(o.postgres) > 0 { // the address of a server is in its database
 		if err := f.postgres.setAddress(o.postgres, l.Addr()); err != nil {
 			return err
 		}
 	}
-	a, err := openApp(ctx, o)
+	a, err := openApp(ctx, *o)
 	if err != nil {
 		return err
 	}
-	figures, err := serveMetrics(f.metrics, a.service.Metrics(), o.logger)
-	if err != nil {
-		return errors.Join(err, a.close())
-	}
+	figures := serveMetrics(metrics, a.service.Metrics(), o.logger)
 	defer figures.close()
-	if l == nil {
-		if l, err = listen(f.listen); err != nil {
-			return errors.Join(err, a.close())
-		}
-	}
 	h := holdAt(a, l)
 	live := ""
 	stopDemo := func() {}
@@ -174,7 +196,7 @@ func (e *env) serve(ctx context.Context, f serveFlags) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go trim(ctx, a.service.Followers)
-	e.printServing(h.url, figures.url, &o, live)
+	e.printServing(h.url, figures.url, o, live)
 	select {
 	case err = <-h.done:
 	case err = <-a.service.Lost():
@@ -282,6 +304,11 @@ func (f *serveFlags) check() error {
 	}
 	if f.metrics != "" && f.noMetrics {
 		return usageError("--metrics and --no-metrics cannot be used together")
+	}
+	if f.metrics != "" {
+		if _, err := hostOf("--metrics", f.metrics, metricsExample); err != nil {
+			return err
+		}
 	}
 	if f.mcpOwn && !f.mcpWrite {
 		return usageError("--mcp-own-session needs --mcp-write")

@@ -1,14 +1,12 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
 
-	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/problem"
 	"github.com/tapedeck/tapedeck/server"
 )
@@ -34,19 +32,13 @@ type metricsListener struct {
 	http *http.Server
 }
 
-// serveMetrics serves a handler of metrics at an address, nothing if that is "".
-func serveMetrics(addr string, h http.Handler, log *slog.Logger) (metricsListener, error) {
-	if addr == "" {
-		return metricsListener{}, nil
-	}
-	if _, err := hostOf("--metrics", addr, "127.0.0.1:9464"); err != nil {
-		return metricsListener{}, err
-	}
-	var lc net.ListenConfig
-	l, err := lc.Listen(context.Background(), "tcp", addr)
-	if err != nil {
-		return metricsListener{}, tapedeck.Errorf(tapedeck.Unavailable, "cannot listen on %s for metrics: %w", addr, err).
-			WithHint("another program may be using the port; choose another one with --metrics")
+// metricsExample is an address for --metrics.
+const metricsExample = "127.0.0.1:9464"
+
+// serveMetrics serves a handler of metrics at a listener, nothing if that is nil.
+func serveMetrics(l net.Listener, h http.Handler, log *slog.Logger) metricsListener {
+	if l == nil {
+		return metricsListener{}
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", h)
@@ -59,7 +51,7 @@ func serveMetrics(addr string, h http.Handler, log *slog.Logger) (metricsListene
 			log.Error("the metrics are served no more", "error", err)
 		}
 	}()
-	return out, nil
+	return out
 }
 
 func (m *metricsListener) close() {

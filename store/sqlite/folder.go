@@ -130,13 +130,18 @@ func takeLock(dir string) (*Lock, error) {
 	f := flock.New(path, flock.SetPermissions(0o600))
 	for begin := time.Now(); ; <-time.After(5 * time.Millisecond) {
 		ok, err := f.TryLock()
+		if ok && isAt(f, path) {
+			break
+		}
+		removed := ok || errors.Is(err, fs.ErrNotExist) // by [Attempt] of another process
+		if removed {
+			_ = f.Close()
+			err = os.MkdirAll(dir, 0o700)
+		}
 		if err != nil {
 			return nil, folderError(dir, err)
 		}
-		if ok {
-			break
-		}
-		if time.Since(begin) > lockPatience || !holderIsGone(path) {
+		if time.Since(begin) > lockPatience || !removed && !holderIsGone(path) {
 			return nil, inUse(dir, path)
 		}
 	}
@@ -186,9 +191,12 @@ func command() string {
 	return name
 }
 
-// Release releases the lock. The file stays: if it were removed, two processes could
-// lock two files of the same name.
+// Release releases the lock, if there is one. The file stays: other processes may be about
+// to lock it.
 func (l *Lock) Release() {
+	if l == nil {
+		return
+	}
 	l.once.Do(func() {
 		l.path.release()
 		_ = l.flock.Close()

@@ -1,0 +1,104 @@
+package sqlite
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/tapedeck/tapedeck/internal/sessionkeys"
+)
+
+// Attempt calls do, which may create the data folder dir. If do fails, Attempt removes what do
+// has made there, so that a mistake in a command leaves nothing behind. What has a session or
+// a stream stays, or files that are not those of an empty data folder, and so does everything
+// that was there before.
+func Attempt(dir string, do func() error) error {
+	absent := absentFrom(dir)
+	err := do()
+	if err != nil {
+		absent.remove()
+	}
+	return err
+}
+
+// An absence has what was not there before an attempt.
+type absence struct {
+	files, folders []string // the inner ones first
+}
+
+// absentFrom returns what is not there of a data folder, nothing if it has a database.
+func absentFrom(dir string) (a absence) {
+	dir, err := filepath.Abs(dir)
+	if err != nil || !missing(filepath.Join(dir, databaseName)) {
+		return a
+	}
+	for _, name := range [...]string{databaseName, indexName, sessionkeys.FileName, lockName} {
+		for _, end := range [...]string{"", "-wal", "-shm", "-journal"} {
+			if path := filepath.Join(dir, name) + end; missing(path) {
+				a.files = append(a.files, path)
+			}
+		}
+	}
+	for at := dir; missing(at); at = filepath.Dir(at) {
+		a.folders = append(a.folders, at)
+	}
+	return a
+}
+
+func missing(path string) bool {
+	_, err := os.Lstat(path)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// remove removes what is there now. The lock keeps other processes out meanwhile. Its file is
+// removed while it is locked: whoever locks it later notices that, see takeLock.
+func (a *absence) remove() {
+	if !slices.ContainsFunc(append(a.folders, a.files...), func(path string) bool { return !missing(path) }) {
+		return
+	}
+	file := a.files[0]
+	if dir := filepath.Dir(file); !missing(dir) {
+		if len(a.folders) > 0 && a.hasMore(dir) {
+			return
+		}
+		lock, err := takeLock(dir)
+		if err != nil || !unused(file) { // another process uses it, or has used it
+			lock.Release()
+			return
+		}
+		defer lock.Release()
+	}
+	for _, path := range a.files {
+		_ = os.Remove(path)
+	}
+	for _, path := range a.folders {
+		if os.Remove(path) != nil { // it is not empty
+			return
+		}
+	}
+}
+
+// hasMore reports whether a folder that was not there has something that is not removed.
+func (a *absence) hasMore(dir string) bool {
+	entries, err := os.ReadDir(dir)
+	return err != nil || slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return !slices.Contains(a.files, filepath.Join(dir, e.Name())) })
+}
+
+// unused reports whether a database has never had a session or a stream.
+func unused(file string) bool {
+	if missing(file) {
+		return true
+	}
+	// As in backup.connect, it is not opened for reading only.
+	c, err := dial(dataSource(file, "rw", []string{"busy_timeout(10000)", "trusted_schema(0)"}))
+	if err != nil {
+		return false
+	}
+	n, err := c.number(`SELECT count(*) FROM sqlite_schema WHERE name = 'sessions'`)
+	if err == nil && n > 0 {
+		n, err = c.number(`SELECT count(*) FROM sessions`)
+	}
+	return errors.Join(err, c.close()) == nil && n == 0
+}
