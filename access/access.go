@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/internal/wallclock"
 )
 
@@ -40,13 +41,6 @@ func (r Role) Check(what string, accepted ...Role) error {
 	}
 	return tapedeck.Errorf(tapedeck.Invalid, "there is no role %.64q for %s", string(r), what).WithHint("the roles are %s", strings.Join(names, ", "))
 }
-
-// Labels of a session that share it. The value has subjects with spaces or commas between
-// them, or "*" for all users. Only the owner and an admin set labels.
-const (
-	ShareRead  = "share.read"  // they read the session
-	ShareWrite = "share.write" // they read it, run tasks in it and append to it
-)
 
 // StreamRoot begins the paths of the streams of users: those of ada begin with
 // users/ada/.
@@ -201,9 +195,9 @@ func (i *Identity) levelOfUser(s *tapedeck.Session) Level {
 	switch {
 	case s.Owner == i.Subject:
 		return Own
-	case names(s.Labels[ShareWrite], i.Subject):
+	case names(s.Labels[api.ShareWrite], i.Subject):
 		return Write
-	case names(s.Labels[ShareRead], i.Subject):
+	case names(s.Labels[api.ShareRead], i.Subject):
 		return Read
 	}
 	return None
@@ -224,16 +218,8 @@ func names(value, subject string) bool {
 	if value == "" {
 		return false
 	}
-	list := Subjects(value)
-	return slices.Contains(list, subject) || slices.Contains(list, Everybody)
-}
-
-// Everybody stands for all users in a label that shares a session.
-const Everybody = "*"
-
-// Subjects returns the subjects in the value of a label that shares a session.
-func Subjects(value string) []string {
-	return strings.FieldsFunc(value, func(r rune) bool { return r == ' ' || r == ',' })
+	list := api.Subjects(value)
+	return slices.Contains(list, subject) || slices.Contains(list, api.Everybody)
 }
 
 type contextKey struct{}

@@ -258,7 +258,7 @@ func TestRunQuota(t *testing.T) {
 	g := openGuarded(t, deck.Options{Agents: []deck.Agent{{Name: "bot", Runner: tapedeck.RunnerFunc(patient)}}})
 	g.limits.Store(&quota.Limits{Runs: 3})
 	c, writer := g.dial("owner"), g.dial("writer")
-	shared, err := g.Create(t.Context(), api.NewSession{Owner: "ada", Labels: map[string]string{access.ShareWrite: "wil"}})
+	shared, err := g.Create(t.Context(), api.NewSession{Owner: "ada", Labels: map[string]string{api.ShareWrite: "wil"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -347,7 +347,7 @@ func (g *guarded) newID() string { return fmt.Sprintf("x%d", g.ids.Add(1)) }
 func (g *guarded) session(main string) string {
 	g.t.Helper()
 	id := g.newID()
-	s, err := g.Create(g.t.Context(), api.NewSession{ID: id, Owner: "ada", Title: "hello", Labels: map[string]string{access.ShareWrite: "wil", access.ShareRead: "vic, kim"}})
+	s, err := g.Create(g.t.Context(), api.NewSession{ID: id, Owner: "ada", Title: "hello", Labels: map[string]string{api.ShareWrite: "wil", api.ShareRead: "vic, kim"}})
 	if err != nil {
 		g.t.Fatal(err)
 	}

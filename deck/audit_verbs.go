@@ -76,7 +76,7 @@ func shares(r api.Rename) bool {
 	if r.Labels != nil {
 		return true
 	}
-	for _, name := range [...]string{access.ShareRead, access.ShareWrite} {
+	for _, name := range [...]string{api.ShareRead, api.ShareWrite} {
 		if _, ok := r.ChangeLabels[name]; ok {
 			return true
 		}

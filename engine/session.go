@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -34,7 +35,7 @@ func (e *Engine) created(n api.NewSession) (tapedeck.Event, error) {
 			return tapedeck.Event{}, err
 		}
 	}
-	if err := checkLabels(n.Labels); err != nil {
+	if err := cmp.Or(checkLabels(n.Labels), checkShares(n.Labels)); err != nil {
 		return tapedeck.Event{}, err
 	}
 	if n.Agent != "" {
@@ -78,6 +79,17 @@ func checkLabels(labels map[string]string) error {
 			return err
 		}
 		if err := tapedeck.CheckName("the label "+k, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkShares checks labels that a request sets. Those that a session has from before, or
+// inherits, stay as they are.
+func checkShares(labels map[string]string) error {
+	for name, value := range labels {
+		if err := api.CheckShare(name, value); err != nil {
 			return err
 		}
 	}
@@ -131,7 +143,15 @@ func checkRename(r *api.Rename) error {
 			return err
 		}
 	}
-	return checkLabels(r.Labels)
+	for name, value := range r.ChangeLabels {
+		if value == nil { // it is removed
+			continue
+		}
+		if err := api.CheckShare(name, *value); err != nil {
+			return err
+		}
+	}
+	return cmp.Or(checkLabels(r.Labels), checkShares(r.Labels))
 }
 
 // renamed returns the data of the event that a rename appends, and the labels that it

@@ -56,6 +56,8 @@ func TestCreateHostile(t *testing.T) {
 		{api.NewSession{Labels: many}, tapedeck.Invalid, "65 labels"},
 		{api.NewSession{Labels: map[string]string{"": "x"}}, tapedeck.Invalid, "label's name is empty"},
 		{api.NewSession{Labels: map[string]string{"a": "\n"}}, tapedeck.Invalid, "the label a has a control"},
+		{api.NewSession{Labels: map[string]string{"share.all": "x"}}, tapedeck.Invalid, "share.all\" shares nothing"},
+		{api.NewSession{Labels: map[string]string{"share.read": "ada ^b"}}, tapedeck.Invalid, "a subject in the label share.read"},
 		{api.NewSession{State: json.RawMessage(`{`)}, tapedeck.Invalid, "state is not JSON"},
 		{api.NewSession{State: json.RawMessage("\"\xff\"")}, tapedeck.Invalid, "UTF-8"},
 	} {
@@ -85,6 +87,8 @@ func TestRename(t *testing.T) {
 	refuses(t, err, tapedeck.Invalid, "the title has a control")
 	_, err = w.Rename(t.Context(), api.Rename{Session: "s", Labels: map[string]string{"../": ""}})
 	refuses(t, err, tapedeck.Invalid, "label's name")
+	_, err = w.Rename(t.Context(), api.Rename{Session: "s", Labels: map[string]string{"share.all": ""}})
+	refuses(t, err, tapedeck.Invalid, "shares nothing")
 	_, err = w.Rename(t.Context(), api.Rename{Session: "none", Title: &title})
 	refuses(t, err, tapedeck.NotFound, "no session")
 	if h := w.head("s").Head; h != 3 {
@@ -113,6 +117,8 @@ func TestChangeLabels(t *testing.T) {
 		t.Errorf("the labels are %v", s.Labels)
 	}
 	refuses(t, change("a", &bad), tapedeck.Invalid, "the label a has a control")
+	refuses(t, change("share.all", &yes), tapedeck.Invalid, "shares nothing")
+	w.must(change("share.all", nil)) // it may be from before
 	_, err := w.Rename(t.Context(), api.Rename{Session: "s", Labels: map[string]string{}, ChangeLabels: map[string]*string{"a": &yes}})
 	refuses(t, err, tapedeck.Invalid, "both")
 	_, err = w.Rename(t.Context(), api.Rename{Session: "none", ChangeLabels: map[string]*string{"a": &yes}})

@@ -246,7 +246,7 @@ var races = map[string]race{
 	},
 	"it becomes one of ada": {twin: true, act: func(s tapedeck.Store, _ func()) { twin(s, "ada", nil) }, want: tapedeck.NotFound},
 	"it becomes one of ada that is shared": {
-		twin: true, act: func(s tapedeck.Store, _ func()) { twin(s, "ada", map[string]string{access.ShareWrite: "eve"}) },
+		twin: true, act: func(s tapedeck.Store, _ func()) { twin(s, "ada", map[string]string{api.ShareWrite: "eve"}) },
 		want: tapedeck.NotFound, not: []string{"Start, and create"},
 	},
 	"it becomes another one of eve": {
@@ -254,7 +254,7 @@ var races = map[string]race{
 	},
 	"it is shared no more": {shared: true, act: func(s tapedeck.Store, _ func()) { relabel(s, "") }, want: tapedeck.NotFound},
 	"it is shared for reading": {
-		shared: true, act: func(s tapedeck.Store, _ func()) { relabel(s, `"`+access.ShareRead+`":"eve"`) }, want: tapedeck.Forbidden, not: []string{"Fork"},
+		shared: true, act: func(s tapedeck.Store, _ func()) { relabel(s, `"`+api.ShareRead+`":"eve"`) }, want: tapedeck.Forbidden, not: []string{"Fork"},
 	},
 	"the token is revoked":                  {act: func(_ tapedeck.Store, revoke func()) { revoke() }, want: tapedeck.Unauthorized},
 	"the token for a shared one is revoked": {shared: true, act: func(_ tapedeck.Store, revoke func()) { revoke() }, want: tapedeck.Unauthorized},
@@ -352,7 +352,7 @@ func (r race) run(t *testing.T, do call, moment int) (happened bool) {
 		labels := map[string]string{api.PresenceLabel: api.PresenceStored}
 		owner := "eve"
 		if r.shared {
-			owner, labels[access.ShareWrite] = "ada", "eve"
+			owner, labels[api.ShareWrite] = "ada", "eve"
 		}
 		input := furnish(t, s.Engine, owner, labels)
 		after := int64(-1)
@@ -425,7 +425,7 @@ func TestWhoIsAskedInTheCreation(t *testing.T) {
 				for moment := 1; created(t, do, moment, func(s *scene) (tapedeck.Kind, bool) {
 					labels := map[string]string{}
 					if shared {
-						labels[access.ShareWrite] = "eve"
+						labels[api.ShareWrite] = "eve"
 					}
 					_, err := s.Engine.Create(t.Context(), api.NewSession{ID: "n", Owner: "ada", Labels: labels})
 					// She may be late. An import takes another id, and a task is for what is there.
