@@ -176,6 +176,7 @@ func TestBackup(t *testing.T) {
 // TestRestoreAt restores to moments between and at backups.
 func TestRestoreAt(t *testing.T) {
 	v := newVault(t)
+	begin := v.clock.Now()
 	v.create(tapedeck.Spec{ID: "a", Events: []tapedeck.Event{{Type: "session.created", Data: []byte(`{"title":"A"}`)}}})
 	v.create(tapedeck.Spec{ID: "stream/s", Kind: tapedeck.KindStream, ContentType: "text/plain", Chunks: [][]byte{[]byte("early")}})
 	v.clock.Advance(time.Minute)
@@ -233,6 +234,16 @@ func TestRestoreAt(t *testing.T) {
 
 	if _, err := sqlite.Restore(t.Context(), v.dest, t.TempDir(), sqlite.RestoreOptions{At: v.clock.Now().Add(time.Hour), Before: -1}); tapedeck.KindOf(err) != tapedeck.Invalid {
 		t.Error("a moment after the backup:", err)
+	}
+	for _, session := range []string{"", "a"} {
+		o := sqlite.RestoreOptions{At: begin.Add(-time.Minute), Session: session, Before: -1}
+		_, err := sqlite.Restore(t.Context(), v.dest, t.TempDir(), o)
+		if tapedeck.KindOf(err) != tapedeck.NotFound || !strings.Contains(err.Error(), "is from "+begin.UTC().Format(time.RFC3339Nano)) {
+			t.Errorf("a moment before the session %q: %v", session, err)
+		}
+	}
+	if s := v.restored(sqlite.RestoreOptions{At: begin}); len(contents(t, s, "a")) != 1 {
+		t.Error("the oldest moment, which the error names, has no session")
 	}
 	if s := v.restored(sqlite.RestoreOptions{At: at.Add(-time.Minute)}); len(contents(t, s, "a")) != 1 {
 		t.Error("the moment of the first backup has other events")

@@ -137,14 +137,18 @@ func (r *restore) cutEnds() error {
 	if err := r.dropUnneeded(); err != nil {
 		return err
 	}
-	if left, err := r.conn.number(`SELECT count(*) FROM temp.kept WHERE NOT hidden`); err != nil || r.Session != "" && left == 0 {
-		return errors.Join(err, tapedeck.Errorf(tapedeck.NotFound, "session %q did not exist at that moment", r.Session))
+	left, err := r.conn.number(`SELECT count(*) FROM temp.kept WHERE NOT hidden`)
+	if err == nil && left == 0 {
+		err = r.tooEarly()
+	}
+	if err != nil {
+		return err
 	}
 	if err := r.steps(step{sqlNeeded, []driver.Value{r.shift}}); err != nil {
 		return err
 	}
 	const later = ` FROM main.events e LEFT JOIN temp.kept k ON k.gen = e.session WHERE k.gen IS NULL OR e.offset >= k.head`
-	err := r.conn.query(func(row []driver.Value) error {
+	err = r.conn.query(func(row []driver.Value) error {
 		r.cut = append(r.cut, text(row[0]))
 		return nil
 	}, `SELECT id FROM temp.kept WHERE head < was`)
@@ -155,6 +159,22 @@ func (r *restore) cutEnds() error {
 		return err
 	}
 	return r.conn.exec(`DELETE FROM main.events WHERE pos IN (SELECT e.pos` + later + `)`)
+}
+
+// tooEarly returns the error of a restore to a moment at which there was nothing yet. It
+// returns nil if the backup has nothing at all.
+func (r *restore) tooEarly() error {
+	const oldest = `SELECT coalesce(min(created), 0) FROM catalogue.sessions WHERE deleted IS NULL AND (?1 = '' OR id = ?1)`
+	ms, err := r.conn.number(oldest, r.Session)
+	if err != nil || ms == 0 {
+		return err
+	}
+	from := time.UnixMilli(ms).UTC().Format(time.RFC3339Nano)
+	if r.Session != "" {
+		return tapedeck.Errorf(tapedeck.NotFound, "session %q did not exist at that moment: it is from %s", r.Session, from).WithHint("give this time or a later one to --at")
+	}
+	return tapedeck.Errorf(tapedeck.NotFound, "at %s there was nothing yet: the oldest that the backup has is from %s", r.At.UTC().Format(time.RFC3339Nano), from).
+		WithHint("give this time or a later one to --at")
 }
 
 // dropUnneeded runs sqlDropUnneeded until it removes nothing more.
