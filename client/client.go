@@ -5,6 +5,7 @@ package client
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"io"
@@ -102,18 +103,44 @@ func (c *Client) BaseURL() string { return c.base }
 func (c *Client) Ping(ctx context.Context) error {
 	soon, stop := context.WithTimeout(ctx, greetTimeout)
 	defer stop()
-	resp, err := c.send(soon, http.MethodGet, "/healthz", nil, nil)
+	resp, err := c.do(soon, http.MethodGet, "/healthz", &request{}, nil)
 	switch {
 	case err != nil && ctx.Err() == nil && soon.Err() != nil:
 		return silent(c.base, os.ErrDeadlineExceeded)
+	case errors.Is(err, errBroken):
+		return tapedeck.Errorf(tapedeck.Unavailable, "the program at %s ends the connection without an answer", c.base).
+			WithHint("it may want HTTPS, or it is no Tapedeck server").Because(err)
 	case err != nil:
 		return err
+	case resp.Header.Get(InstanceHeader) != "" && resp.StatusCode < http.StatusBadRequest:
+		return resp.Body.Close()
+	case resp.Header.Get(InstanceHeader) != "" || answeredInFront(resp.StatusCode):
+		return readError(resp)
 	}
-	if resp.Header.Get(InstanceHeader) == "" {
-		err = tapedeck.Errorf(tapedeck.Unavailable, "the program at %s is not a Tapedeck server", c.base).
-			WithHint("look at the URL; nothing was sent to it")
+	return errors.Join(c.foreign(resp), resp.Body.Close())
+}
+
+// answeredInFront reports whether a status may be that of a proxy, or of a check of access,
+// in front of a Tapedeck server.
+func answeredInFront(status int) bool {
+	return status == http.StatusUnauthorized || status == http.StatusForbidden || status == http.StatusTooManyRequests || status >= http.StatusInternalServerError
+}
+
+// foreign returns the error of an answer to a ping that is not from a Tapedeck server.
+func (c *Client) foreign(resp *http.Response) error {
+	e := tapedeck.Errorf(tapedeck.Unavailable, "there is no Tapedeck server at %s", c.base)
+	u, err := url.Parse(c.base)
+	if err != nil {
+		return e
 	}
-	return errors.Join(err, resp.Body.Close())
+	said, _ := io.ReadAll(io.LimitReader(resp.Body, 4<<10)) // it helps, and need not be there
+	switch {
+	case u.Scheme == "http" && resp.StatusCode == http.StatusBadRequest && bytes.Contains(said, []byte("HTTPS")):
+		return e.WithHint("what answers there wants HTTPS: https://%s", u.Host)
+	case u.Path != "":
+		return e.WithHint("leave out the path, unless a proxy adds it: %s://%s", u.Scheme, u.Host)
+	}
+	return e.WithHint("another program answers there, with the status %d; look at host and port of the URL", resp.StatusCode)
 }
 
 // A request is what send sends besides method and path.
@@ -155,6 +182,15 @@ func unheard(err error) bool {
 }
 
 func (c *Client) sendOnce(ctx context.Context, method, path string, r *request, accept []string) (*http.Response, error) {
+	resp, err := c.do(ctx, method, path, r, accept)
+	if err == nil && resp.StatusCode >= http.StatusBadRequest {
+		return nil, readError(resp)
+	}
+	return resp, err
+}
+
+// do is sendOnce, also for answers that are errors.
+func (c *Client) do(ctx context.Context, method, path string, r *request, accept []string) (*http.Response, error) {
 	u := c.base + path
 	if len(r.query) > 0 {
 		u += "?" + r.query.Encode()
@@ -190,8 +226,6 @@ func (c *Client) sendOnce(ctx context.Context, method, path string, r *request, 
 		return nil, ctx.Err()
 	case err != nil:
 		return nil, c.failed(err)
-	case resp.StatusCode >= http.StatusBadRequest:
-		return nil, readError(resp)
 	}
 	return resp, nil
 }
@@ -211,16 +245,30 @@ func (c *Client) addHeaders(ctx context.Context, to http.Header) error {
 // failed puts the error of a request without an answer into words.
 func (c *Client) failed(err error) error {
 	var missed *missedError
+	var untrusted *tls.CertificateVerificationError
+	var unknown *net.DNSError
 	switch {
 	case errors.As(err, &missed):
 		return missed
+	case errors.Is(err, http.ErrSchemeMismatch):
+		return tapedeck.Errorf(tapedeck.Unavailable, "the server at %s speaks HTTP, not HTTPS", c.base).
+			WithHint("its URL begins with http://").Because(err)
+	case errors.As(err, &untrusted):
+		return tapedeck.Errorf(tapedeck.Unavailable, "the certificate of %s is not accepted: %w", c.base, untrusted.Err).
+			WithHint("nothing was sent to it")
+	case errors.As(err, &unknown):
+		return tapedeck.Errorf(tapedeck.Unavailable, "the host of %s has no address", c.base).
+			WithHint("look at the host in the URL").Because(err)
 	case unheard(err):
 		return tapedeck.Errorf(tapedeck.Unavailable, "the server at %s cannot be reached", c.base).
 			WithHint("is it running? start it with: tapedeck serve").Because(err)
 	}
 	return tapedeck.Errorf(tapedeck.Unavailable, "the connection to %s broke before the answer; whether it was done is not known", c.base).
-		WithHint("look before you do it again").Because(err)
+		WithHint("look before you do it again").Because(errors.Join(errBroken, err))
 }
+
+// errBroken is the reason of an error that says that a connection broke before the answer.
+var errBroken = errors.New("the connection broke")
 
 // headerError returns the error of a request for which a header function failed with err.
 // An error of Tapedeck keeps its kind: with the kind Unavailable, the function says that
@@ -272,7 +320,11 @@ func readError(resp *http.Response) error {
 	if json.Unmarshal(body, &w) == nil && w.Error.Kind != "" {
 		return &tapedeck.Error{Kind: w.Error.Kind, Message: w.Error.Message, Hint: w.Error.Hint, Problems: w.Error.Problems}
 	}
-	return tapedeck.Errorf(kindOf(resp.StatusCode), "the server answered %s: %s", resp.Status, bytes.TrimSpace(body))
+	body = bytes.TrimSpace(body)
+	if bytes.HasPrefix(body, []byte("<")) { // a page of a proxy, for browsers
+		return tapedeck.Errorf(kindOf(resp.StatusCode), "the server answered %s", resp.Status)
+	}
+	return tapedeck.Errorf(kindOf(resp.StatusCode), "the server answered %s: %s", resp.Status, body)
 }
 
 // call sends in as JSON, if it is not nil, and decodes the answer into out, if

@@ -1,7 +1,11 @@
 package client_test
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"io"
+	"log"
 	"log/slog"
 	"net"
 	"net/http"
@@ -80,6 +84,68 @@ func TestPingOfAnotherProgram(t *testing.T) {
 	}
 	if _, err := c.Session(t.Context(), "a"); err == nil {
 		t.Error("an empty answer was taken for a session")
+	}
+}
+
+// TestPingOfAWrongURL: the error says what is wrong with the URL.
+func TestPingOfAWrongURL(t *testing.T) {
+	answer := func(status int, body string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(status)
+			_, _ = w.Write([]byte(body))
+		}
+	}
+	healthy := http.NewServeMux()
+	healthy.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { w.Header().Set(client.InstanceHeader, "srv_1") })
+	for name, c := range map[string]struct {
+		handler    http.Handler
+		tls        bool
+		scheme     string // instead of that of the server
+		path       string
+		kind       tapedeck.Kind
+		want, hint string
+	}{
+		"a server":                  {handler: healthy},
+		"HTTPS for HTTP":            {handler: healthy, scheme: "https", kind: tapedeck.Unavailable, want: "speaks HTTP, not HTTPS", hint: "http://"},
+		"HTTP for HTTPS":            {handler: healthy, tls: true, scheme: "http", kind: tapedeck.Unavailable, want: "there is no Tapedeck server at http://", hint: "wants HTTPS"},
+		"a certificate of nobody":   {handler: healthy, tls: true, kind: tapedeck.Unavailable, want: "is not accepted", hint: "nothing was sent"},
+		"a path":                    {handler: healthy, path: "/api/v1", kind: tapedeck.Unavailable, want: "/api/v1", hint: "leave out the path"},
+		"a page":                    {handler: answer(200, "<html>hello</html>"), kind: tapedeck.Unavailable, want: "there is no Tapedeck server", hint: "the status 200"},
+		"no page":                   {handler: answer(404, "not found"), kind: tapedeck.Unavailable, want: "there is no Tapedeck server", hint: "the status 404"},
+		"a proxy without a server":  {handler: answer(502, "<html>bad</html>"), kind: tapedeck.Unavailable, want: "the server answered 502 Bad Gateway"},
+		"a proxy that wants a name": {handler: answer(401, "who?"), kind: tapedeck.Unauthorized, want: "who?"},
+		"an end without an answer": {
+			handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }),
+			kind:    tapedeck.Unavailable, want: "without an answer", hint: "HTTPS",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := httptest.NewUnstartedServer(c.handler)
+			s.Config.ErrorLog = log.New(io.Discard, "", 0)
+			if c.tls {
+				s.StartTLS()
+			} else {
+				s.Start()
+			}
+			defer s.Close()
+			scheme, host, _ := strings.Cut(s.URL, "://")
+			to, err := client.New(cmp.Or(c.scheme, scheme) + "://" + host + c.path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer to.Close()
+			err = to.Ping(t.Context())
+			if c.want == "" {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			var known *tapedeck.Error
+			if !errors.As(err, &known) || known.Kind != c.kind || !strings.Contains(err.Error(), c.want) || !strings.Contains(known.Hint, c.hint) || strings.Contains(err.Error(), "<") {
+				t.Errorf("the error is %+v", err)
+			}
+		})
 	}
 }
 
