@@ -97,8 +97,8 @@ func (b *backup) open(ctx context.Context, dest string) (err error) {
 	if b.file, err = filepath.Abs(filepath.Join(b.dir, databaseName)); err != nil {
 		return err
 	}
-	if _, err := os.Stat(b.file); err != nil {
-		return tapedeck.Errorf(tapedeck.NotFound, "there are no sessions in %s", b.dir).WithHint("name a data folder with --data").Because(err)
+	if err := Find(b.dir); err != nil {
+		return err
 	}
 	if b.dest, err = filepath.Abs(dest); err != nil {
 		return err

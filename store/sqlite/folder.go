@@ -42,6 +42,19 @@ func makeFolder(dir string, allowNetwork bool) (file string, err error) {
 	return filepath.Join(dir, databaseName), nil
 }
 
+// Find returns an error unless there is a database in the data folder dir: a
+// [tapedeck.NotFound] if there is none, another kind if that cannot be told.
+func Find(dir string) error {
+	switch _, err := os.Stat(filepath.Join(dir, databaseName)); {
+	case errors.Is(err, fs.ErrNotExist):
+		return tapedeck.Errorf(tapedeck.NotFound, "there are no sessions in %s", dir).
+			WithHint("name a data folder, which has a file %s", databaseName).Because(err)
+	case err != nil:
+		return folderError(dir, err)
+	}
+	return nil
+}
+
 func folderError(dir string, err error) error {
 	reason := "cannot be used"
 	switch {

@@ -30,9 +30,8 @@ import (
 // again, with new keys and the same master key. Sessions whose keys were erased are left out.
 func Salvage(ctx context.Context, from, to string, key []byte) (_ store.Salvage, err error) {
 	source := filepath.Join(from, databaseName)
-	if _, err := os.Stat(source); err != nil {
-		return store.Salvage{}, tapedeck.Errorf(tapedeck.NotFound, "there are no sessions in %s", from).
-			WithHint("name a data folder, which has a file %s", databaseName).Because(err)
+	if err := Find(from); err != nil {
+		return store.Salvage{}, err
 	}
 	target, err := makeFolder(to, false)
 	if err != nil {

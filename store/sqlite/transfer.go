@@ -4,10 +4,7 @@ import (
 	"context"
 	"database/sql/driver"
 	"errors"
-	"io/fs"
 	"iter"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -35,10 +32,8 @@ var (
 // [tapedeck.Conflict] if a process uses the folder, or if another version of Tapedeck wrote
 // it, and a [tapedeck.NotFound] if it has no database.
 func OpenSource(ctx context.Context, dir string) (*Transfer, error) {
-	file := filepath.Join(dir, databaseName)
-	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
-		return nil, tapedeck.Errorf(tapedeck.NotFound, "there are no sessions in %s", dir).
-			WithHint("name a data folder, which has a file %s", databaseName)
+	if err := Find(dir); err != nil {
+		return nil, err
 	}
 	return openTransfer(ctx, dir, append([]string{"query_only(1)"}, readerPragmas...), func(t *Transfer) error {
 		switch has, err := t.version(); {
