@@ -97,6 +97,17 @@ func noEmptyFlag(c *cobra.Command) (err error) {
 	return err
 }
 
+// checkOwner refuses an owner that no token can have as its subject.
+func checkOwner(owner string) error {
+	if owner == "" {
+		return nil
+	}
+	if err := tapedeck.CheckID("the owner", owner); err != nil {
+		return &exitError{exitUsage, err}
+	}
+	return nil
+}
+
 func oneFolder(c *cobra.Command, args []string) error {
 	if len(args) != 1 || strings.TrimSpace(args[0]) == "" {
 		return usageError("%s takes one folder; see: %s --help", c.CommandPath(), c.CommandPath())

@@ -15,7 +15,6 @@ import (
 
 	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/audit"
-	"github.com/tapedeck/tapedeck/client"
 	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
 )
 
@@ -101,7 +100,7 @@ func (e *env) audit(ctx context.Context, f auditFlags) error {
 	f.From, f.To = f.from.Time, f.to.Time
 	if u := e.serverURL(); u != "" {
 		if f.follow {
-			return usageError("--follow reads the data folder, and cannot be used with a server's URL")
+			return e.onlyFolder("--follow reads the data folder, not through a server")
 		}
 		return e.auditURL(ctx, u, f.AuditQuery)
 	}
@@ -113,11 +112,11 @@ func (e *env) audit(ctx context.Context, f auditFlags) error {
 
 // auditURL shows the log of a server.
 func (e *env) auditURL(ctx context.Context, url string, q api.AuditQuery) error {
-	c, err := client.New(url, clientOptions()...)
+	c, err := e.connectURL(ctx, url)
 	if err != nil {
 		return err
 	}
-	defer c.Close()
+	defer c.close()
 	page, err := c.Audit(ctx, q)
 	if err != nil {
 		return err

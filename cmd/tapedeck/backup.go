@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -93,14 +94,12 @@ func (f *backupFlags) check(c *cobra.Command, e *env) error {
 	switch {
 	case c.Flags().Changed("postgres"):
 		return usageError("backup copies a data folder; back up a PostgreSQL database with its own tools, such as pg_dump: docs/postgres.md")
-	case e.serverURL() != "":
-		return usageError("backup works on a data folder, also while a server uses it, but not through a server")
 	case f.verify && (f.prune || f.withoutKeys):
 		return usageError("--verify only reads the backup, so --prune and --without-keys cannot be used with it")
 	case c.Flags().Changed("keep") && !f.prune:
 		return usageError("--keep is for --prune")
 	}
-	return nil
+	return e.onlyFolder("backup works on a data folder, also while a server uses it, but not through a server")
 }
 
 // inDatabase returns an error if the sessions of the data folder are in PostgreSQL.
@@ -117,7 +116,7 @@ func (e *env) backup(ctx context.Context, dest string, f *backupFlags) error {
 	if err := e.inDatabase(); err != nil {
 		return err
 	}
-	if err := apart(e.folder(), dest); err != nil {
+	if err := cmp.Or(sqlite.Find(e.folder()), apart(e.folder(), dest)); err != nil {
 		return err
 	}
 	o := sqlite.BackupOptions{Files: settingFiles, Prune: f.prune, Keep: f.keep.Duration}
@@ -147,9 +146,6 @@ func (e *env) backup(ctx context.Context, dest string, f *backupFlags) error {
 // on, because a folder on a full or broken disk needs it most. A user who can read the folder
 // can copy it with other programs anyway.
 func (e *env) recordBackup(dest string, f *backupFlags) (done func(error)) {
-	if e.exists() != nil {
-		return func(error) {} // there is nothing to back up
-	}
 	action, reason := audit.Backup, "to "+dest
 	if f.prune {
 		action = audit.Prune

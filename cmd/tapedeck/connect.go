@@ -3,10 +3,8 @@ package main
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"sync"
 	"syscall"
 	"time"
@@ -127,7 +125,7 @@ func (e *env) connectURL(ctx context.Context, url string) (*connection, error) {
 		return nil, usageError("--url and --data cannot be used together")
 	}
 	if e.url == "" {
-		e.notice("using the server at %s, from $TAPEDECK_URL", terminal.Clean(url))
+		e.notice("using the server at %s, from $%s", terminal.Clean(url), urlVariable)
 	}
 	c, err := client.New(url, clientOptions()...)
 	if err != nil {
@@ -163,7 +161,19 @@ func (e *env) serverURL() string {
 	if e.data != "" { // a flag overrides an environment variable
 		return ""
 	}
-	return os.Getenv("TAPEDECK_URL")
+	return os.Getenv(urlVariable)
+}
+
+// onlyFolder refuses a server's URL, for a command that uses the data folder itself. why is
+// a sentence about that.
+func (e *env) onlyFolder(why string) error {
+	switch {
+	case e.serverURL() == "":
+		return nil
+	case e.url == "":
+		return usageError("%s, and $%s names a server; unset it, or name a folder with --data", why, urlVariable)
+	}
+	return usageError("%s; leave out --url", why)
 }
 
 // tryFolder takes the lock of the data folder and serves it. It reads the lock file
@@ -277,17 +287,22 @@ func (e *env) exists() error {
 		return tapedeck.Errorf(tapedeck.NotFound, "there are no sessions: nothing is kept").
 			WithHint("unset %s to use the sessions in %s", persistenceVariable, e.folder())
 	}
-	if dir := e.folder(); !hasData(dir) {
-		return tapedeck.Errorf(tapedeck.NotFound, "there are no sessions in %s", dir).
-			WithHint("start a server with: tapedeck serve --demo")
+	dir := e.folder()
+	if hasData(dir) {
+		return nil
 	}
-	return nil
+	from := ""
+	if e.data == "" && os.Getenv(dataVariable) != "" {
+		from = ", which $" + dataVariable + " names"
+	}
+	return tapedeck.Errorf(tapedeck.NotFound, "there are no sessions in %s%s", dir, from).
+		WithHint("start a server with: tapedeck serve --demo")
 }
 
 // hasData reports whether a folder has a database, or names the one that has its sessions.
+// It may have one if it cannot be read.
 func hasData(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, "tapedeck.db"))
-	return !errors.Is(err, fs.ErrNotExist) || databaseOf(dir) != ""
+	return tapedeck.KindOf(sqlite.Find(dir)) != tapedeck.NotFound || databaseOf(dir) != ""
 }
 
 // with connects, calls f and closes the connection. If it fails, it leaves no folder behind

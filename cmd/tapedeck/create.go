@@ -31,6 +31,9 @@ tapedeck run creates a session by itself. --max-tokens, --max-usd, --max-turns a
 			if n.Budget, err = f.budget(); err != nil {
 				return err
 			}
+			if err := checkOwner(n.Owner); err != nil {
+				return err
+			}
 			return e.with(c.Context(), func(conn *connection) error {
 				s, err := conn.Create(c.Context(), n)
 				if err != nil {

@@ -31,8 +31,8 @@ It exits with 1 if it finds a problem, and with 0 if it finds none, or only warn
 Verify reads the whole log; doctor does not.`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if e.serverURL() != "" {
-				return usageError("doctor works on a data folder, not through a server")
+			if err := e.onlyFolder("doctor works on a data folder, not through a server"); err != nil {
+				return err
 			}
 			return e.doctor(c.Context())
 		},

@@ -49,6 +49,9 @@ Formats:
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
+			if err := checkOwner(in.Owner); err != nil {
+				return err
+			}
 			for _, name := range args { // before anything is imported, or created
 				if err := checkFile(name); err != nil {
 					return err

@@ -78,8 +78,8 @@ with tapedeck key backup, and remove the old ones.`,
   tapedeck key rotate --encryption-key old.key --to new.key --data ./tapedeck-data`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if e.serverURL() != "" {
-				return usageError("key rotate works on a data folder, not through a server")
+			if err := e.onlyFolder("key rotate works on a data folder, not through a server"); err != nil {
+				return err
 			}
 			if to == "" {
 				return usageError("key rotate needs --to FILE, env:NAME or cmd:COMMAND, the new encryption key")
@@ -139,8 +139,8 @@ A session that is newer than the copy cannot be read with it.`,
 		Example: `  tapedeck key backup /safe/session-keys --data ./tapedeck-data`,
 		Args:    oneFile,
 		RunE: func(_ *cobra.Command, args []string) error {
-			if e.serverURL() != "" {
-				return usageError("key backup works on a data folder, not through a server")
+			if err := e.onlyFolder("key backup works on a data folder, not through a server"); err != nil {
+				return err
 			}
 			from := filepath.Join(e.folder(), sessionkeys.FileName)
 			switch err := sessionkeys.Copy(from, args[0]); {

@@ -43,6 +43,9 @@ times of their own. --from and --to take a day (2026-01-31), a time
   tapedeck ls --tree --density`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if f.all && c.Flags().Changed("limit") {
+				return usageError("--all and --limit cannot be used together")
+			}
 			if err := f.check(time.Now()); err != nil {
 				return err
 			}

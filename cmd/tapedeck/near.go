@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // otherNames are what other programs call a flag, with what to write here.
@@ -57,6 +59,22 @@ func meantFlag(c *cobra.Command, err error) string {
 		return ""
 	}
 	return fmt.Sprintf("; is it --%s?", best)
+}
+
+// nearType returns the type of the catalogue that is meant by a name that is nearly one of
+// them. It returns "" if none is near, or if the name is one.
+func nearType(name string) (meant string) {
+	all := payload.EventTypes()
+	if slices.Contains(all, name) {
+		return ""
+	}
+	near := maxWrong + 1
+	for _, known := range all {
+		if d := distance(strings.ToUpper(name), strings.ToUpper(known)); d < near {
+			meant, near = known, d
+		}
+	}
+	return meant
 }
 
 // maxWrong is how many letters may be wrong.

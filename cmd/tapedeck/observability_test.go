@@ -44,7 +44,7 @@ func TestCommandsOfObservability(t *testing.T) {
 	if out, err := shell(t.Context(), "tapedeck create notes").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	stop := func() {}
+	stop := serving(t, shell(context.Background(), "tapedeck serve --json --listen "+listen)) // the first commands are for a server that runs
 	ran := 0
 	for _, m := range regexp.MustCompile(`(?m)^\$ (.*)$`).FindAllStringSubmatch(string(doc), -1) {
 		line := here.Replace(m[1])

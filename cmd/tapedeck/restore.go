@@ -68,7 +68,7 @@ offset alone must begin again.`,
 // options returns the options of the restore that the flags describe.
 func (f *restoreFlags) options(c *cobra.Command, e *env) (o sqlite.RestoreOptions, err error) {
 	switch {
-	case e.data != "" || e.serverURL() != "":
+	case e.data != "" || e.url != "":
 		return o, usageError("restore creates the folder that --to names, so neither --data nor --url can be used with it")
 	case f.to == "":
 		return o, usageError("restore needs --to FOLDER, the folder to create")

@@ -82,8 +82,8 @@ whichever folder it uses.`,
 	}
 	root.Flags().BoolVar(&asked, "version", false, "print the version")
 	f := root.PersistentFlags()
-	f.StringVar(&e.data, "data", "", "data folder (default $TAPEDECK_DATA, otherwise "+defaultData()+")")
-	f.StringVar(&e.url, "url", "", "URL of a server to use instead of the data folder (default $TAPEDECK_URL)")
+	f.StringVar(&e.data, "data", "", "data folder (default $"+dataVariable+", otherwise "+defaultData()+")")
+	f.StringVar(&e.url, "url", "", "URL of a server to use instead of the data folder (default $"+urlVariable+")")
 	f.StringVar(&e.config, "config", "", "configuration file of the agents (default ./"+agentconfig.FileName+", otherwise the one in the data folder)")
 	f.StringVar(&e.encryption, "encryption-key", "", "key with which new sessions of the data folder are encrypted: a file, env:NAME or cmd:COMMAND (default $"+encryptionVariable+"); see tapedeck key")
 	f.BoolVar(&e.json, "json", false, "print JSON, one value per line")
@@ -134,13 +134,19 @@ func knownTopic(c *cobra.Command, args []string) error {
 	return nil
 }
 
+// The environment variables that stand for --data and --url.
+const (
+	dataVariable = "TAPEDECK_DATA"
+	urlVariable  = "TAPEDECK_URL"
+)
+
 // folder returns the data folder.
 func (e *env) folder() string {
 	switch {
 	case e.data != "":
 		return e.data
-	case os.Getenv("TAPEDECK_DATA") != "":
-		return os.Getenv("TAPEDECK_DATA")
+	case os.Getenv(dataVariable) != "":
+		return os.Getenv(dataVariable)
 	}
 	return defaultData()
 }

@@ -31,7 +31,7 @@ have a backup, compare: it may have more.`,
 		Args:    oneFolder,
 		RunE: func(c *cobra.Command, args []string) error {
 			switch {
-			case e.serverURL() != "" || e.data != "":
+			case e.url != "" || e.data != "":
 				return usageError("salvage takes its folder as an argument, so neither --data nor --url can be used with it")
 			case to == "":
 				return usageError("salvage needs --to NEWFOLDER")

@@ -156,15 +156,14 @@ func (f *serveFlags) listeners() (all, metrics net.Listener, end func(), err err
 	if all, err = listen("--listen", f.listen, defaultListen); err != nil {
 		return nil, nil, nil, err
 	}
-	end = func() { _ = all.Close() }
 	if f.metrics == "" {
-		return all, nil, end, nil
+		return all, nil, func() { _ = all.Close() }, nil
 	}
 	if metrics, err = listen("--metrics", f.metrics, metricsExample); err != nil {
-		end()
+		_ = all.Close()
 		return nil, nil, nil, err
 	}
-	return all, metrics, func() { end(); _ = metrics.Close() }, nil
+	return all, metrics, func() { _ = all.Close(); _ = metrics.Close() }, nil
 }
 
 // serveAs is serve with the options of its app.

@@ -36,7 +36,7 @@ its offset and invocation.`,
 		Args: oneSession,
 		RunE: func(c *cobra.Command, args []string) error {
 			w.session = args[0]
-			if err := checkAt(w.at); err != nil {
+			if err := checkAt(c, w.at); err != nil {
 				return err
 			}
 			if e.json && w.all {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
 )
@@ -23,7 +24,13 @@ its start and what waits now. With access control it needs the token of an admin
 $TAPEDECK_TOKEN. docs/observability.md explains the figures.`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return e.withExisting(c.Context(), func(conn *connection) error { return e.stats(c.Context(), conn) })
+			return e.reading(c.Context(), func(conn *connection) error {
+				if conn.holds() {
+					return tapedeck.Errorf(tapedeck.Unavailable, "no server uses %s, so there is nothing to count", e.folder()).
+						WithHint("start one with tapedeck serve; what the folder has is shown by tapedeck doctor, ls and usage")
+				}
+				return e.stats(c.Context(), conn)
+			})
 		},
 	}
 }

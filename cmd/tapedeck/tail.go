@@ -29,7 +29,12 @@ server: it reconnects and continues where it stopped. It prints each event once.
 		Example: `  tapedeck tail ses_01J… -n 20
   tapedeck tail ses_01J… --json --no-follow > events.ndjson`,
 		Args: oneSession,
-		RunE: func(c *cobra.Command, args []string) error { return e.tail(c.Context(), args[0], f) },
+		RunE: func(c *cobra.Command, args []string) error {
+			if f.last < 0 && c.Flags().Changed("last") {
+				return usageError("--last takes a number from 0")
+			}
+			return e.tail(c.Context(), args[0], f)
+		},
 	}
 	c.Flags().Int64Var(&f.from, "from", 0, "start at this offset")
 	c.Flags().Int64VarP(&f.last, "last", "n", -1, "start with the last N events (default: all)")
@@ -44,10 +49,15 @@ server: it reconnects and continues where it stopped. It prints each event once.
 
 func (e *env) tail(ctx context.Context, session string, f tailFlags) error {
 	switch {
-	case f.from < 0 || f.last < -1:
-		return usageError("--from and --last take a number from 0")
+	case f.from < 0:
+		return usageError("--from takes an offset, from 0")
 	case f.from > 0 && f.last >= 0:
 		return usageError("--from and --last cannot be used together")
+	}
+	for _, typ := range f.filter.Types {
+		if meant := nearType(typ); meant != "" {
+			e.notice("%s is no type of the catalogue, only one of your own can have this name; is it %s?", terminal.Clean(typ), meant)
+		}
 	}
 	t := &tailing{env: e, pen: e.pen(), session: session, flags: f}
 	if err := e.reading(ctx, func(c *connection) error { return t.begin(ctx, c) }); err != nil || t.ended || f.noFollow {

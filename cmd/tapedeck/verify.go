@@ -33,8 +33,8 @@ where the server looks for it.`,
 			if c.Flags().Changed("postgres") {
 				return e.verifyPostgres(c.Context(), urls)
 			}
-			if e.serverURL() != "" {
-				return usageError("verify works on a data folder, not through a server")
+			if err := e.onlyFolder("verify works on a data folder, not through a server"); err != nil {
+				return err
 			}
 			if err := e.exists(); err != nil {
 				return err
@@ -66,7 +66,7 @@ func (e *env) verify(ctx context.Context) error {
 }
 
 func (e *env) verifyPostgres(ctx context.Context, urls []string) error {
-	if e.serverURL() != "" || e.data != "" {
+	if e.url != "" || e.data != "" {
 		return usageError("verify --postgres works on a database, so neither --data nor --url can be used with it")
 	}
 	all := postgres.Options{URL: urls[0]}.With(urls[1:]...)

@@ -20,7 +20,7 @@ func viewCommand[T any](e *env, use, short, long string, fetch func(ctx context.
 		Example: fmt.Sprintf("  tapedeck %s ses_01J…\n  tapedeck %s ses_01J… --at 120 --json", use, use),
 		Args:    oneSession,
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := checkAt(at); err != nil {
+			if err := checkAt(c, at); err != nil {
 				return err
 			}
 			return e.reading(c.Context(), func(conn *connection) error {
@@ -46,8 +46,8 @@ func atFlag(c *cobra.Command, at *int64) {
 	c.Flags().Lookup("at").DefValue = "0" // otherwise pflag prints -1 as the default
 }
 
-func checkAt(at int64) error {
-	if at < -1 {
+func checkAt(c *cobra.Command, at int64) error {
+	if at < 0 && c.Flags().Changed("at") {
 		return usageError("--at takes an offset, from 0")
 	}
 	return nil

@@ -28,8 +28,8 @@ before the event at that offset.`,
   tapedeck workflow show ses_01J… --at 41 --json`,
 		Args: oneSession,
 		RunE: func(c *cobra.Command, args []string) error {
-			if at < 0 && c.Flags().Changed("at") {
-				return usageError("--at takes an offset, from 0")
+			if err := checkAt(c, at); err != nil {
+				return err
 			}
 			return e.reading(c.Context(), func(conn *connection) error {
 				s, err := conn.SessionWorkflow(c.Context(), args[0], thread, at)
