@@ -11,9 +11,9 @@ import (
 )
 
 // Attempt calls do, which may create the data folder dir. If do fails, Attempt removes what do
-// has made there, so that a mistake in a command leaves nothing behind. What has a session or
-// a stream stays, or files that are not those of an empty data folder, and so does everything
-// that was there before.
+// has made there, so that a mistake in a command leaves nothing behind. A database that has
+// something stays, or a folder with files that are not those of an empty data folder, and so
+// does everything that was there before.
 func Attempt(dir string, do func() error) error {
 	absent := absentFrom(dir)
 	err := do()
@@ -53,7 +53,7 @@ func missing(path string) bool {
 }
 
 // remove removes what is there now. The lock keeps other processes out meanwhile. Its file is
-// removed while it is locked: whoever locks it later notices that, see takeLock.
+// removed while it is locked: a process that locks it later notices that, see takeLock.
 func (a *absence) remove() {
 	if !slices.ContainsFunc(append(a.folders, a.files...), func(path string) bool { return !missing(path) }) {
 		return
@@ -86,7 +86,7 @@ func (a *absence) hasMore(dir string) bool {
 	return err != nil || slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return !slices.Contains(a.files, filepath.Join(dir, e.Name())) })
 }
 
-// unused reports whether a database has never had a session or a stream.
+// unused reports whether a database has nothing: no session, no stream, no diagram.
 func unused(file string) bool {
 	if missing(file) {
 		return true
@@ -96,9 +96,6 @@ func unused(file string) bool {
 	if err != nil {
 		return false
 	}
-	n, err := c.number(`SELECT count(*) FROM sqlite_schema WHERE name = 'sessions'`)
-	if err == nil && n > 0 {
-		n, err = c.number(`SELECT count(*) FROM sessions`)
-	}
-	return errors.Join(err, c.close()) == nil && n == 0
+	t := &Transfer{dir: filepath.Dir(file), file: file, conn: c}
+	return errors.Join(t.empty(), c.close()) == nil
 }

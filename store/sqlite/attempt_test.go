@@ -6,10 +6,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/store"
 	"github.com/tapedeck/tapedeck/store/sqlite"
 )
 
@@ -74,6 +76,16 @@ func TestAttempt(t *testing.T) {
 			do: func(t *testing.T, _, dir string) {
 				s := open(t, dir)
 				_, err := s.Create(t.Context(), tapedeck.Spec{ID: "s", Kind: tapedeck.KindSession, Events: []tapedeck.Event{{Type: tapedeck.SessionCreated}}})
+				if err := errors.Join(err, s.Close()); err != nil {
+					t.Fatal(err)
+				}
+			},
+		},
+		"a database with a diagram": {
+			result: failed, left: []string{"a", "a/b", "a/b/lock", "a/b/search.db", "a/b/tapedeck.db"},
+			do: func(t *testing.T, _, dir string) {
+				s := open(t, dir)
+				err := s.Workflows().Put(t.Context(), store.Workflow{Name: "w", Digest: "d", Size: 1}, []byte("x"), 1)
 				if err := errors.Join(err, s.Close()); err != nil {
 					t.Fatal(err)
 				}
@@ -163,4 +175,27 @@ func TestAttemptBesideOthers(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// TestFind: that there is no database, and that one cannot look, are two things.
+func TestFind(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	err := errors.Join(os.WriteFile(file, nil, 0o600), os.Symlink("loop", filepath.Join(dir, "loop")), os.Mkdir(filepath.Join(dir, "locked"), 0))
+	if err != nil {
+		t.Skip(err)
+	}
+	for name, want := range map[string]tapedeck.Kind{
+		"none": tapedeck.NotFound, "file": tapedeck.Invalid, "loop": tapedeck.Invalid, "locked": tapedeck.Invalid,
+	} {
+		if name == "locked" && os.Getuid() == 0 {
+			continue // who may read everything
+		}
+		if err := sqlite.Find(filepath.Join(dir, name)); tapedeck.KindOf(err) != want {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := sqlite.Find(filepath.Join(dir, "loop")); !strings.Contains(err.Error(), "too many levels of symbolic links") {
+		t.Error("the reason is missing:", err)
+	}
 }

@@ -57,11 +57,14 @@ func Find(dir string) error {
 
 func folderError(dir string, err error) error {
 	reason := "cannot be used"
+	var path *fs.PathError
 	switch {
 	case errors.Is(err, fs.ErrPermission):
 		reason = "cannot be used: permission denied"
 	case errors.Is(err, fs.ErrExist), strings.Contains(err.Error(), "not a directory"):
 		reason = "cannot be used: there is a file of that name"
+	case errors.As(err, &path):
+		reason = "cannot be used: " + path.Err.Error()
 	}
 	return tapedeck.Errorf(tapedeck.Invalid, "the data folder %s %s", dir, reason).Because(err)
 }

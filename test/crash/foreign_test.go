@@ -115,7 +115,7 @@ func TestNotATapedeck(t *testing.T) {
 		t.Errorf("with the folder in use: %s", out)
 	}
 	lock.Release()
-	if out, ok := command(t, event, "append", "notes", "--url", program.URL); ok || !strings.Contains(out, "not a Tapedeck server") {
+	if out, ok := command(t, event, "append", "notes", "--url", program.URL); ok || !strings.Contains(out, "there is no Tapedeck server") {
 		t.Errorf("with --url: %s", out)
 	}
 	if out, ok := command(t, event, "append", "notes", "--data", data); !ok || !strings.Contains(out, "appended 1 event") {
