@@ -146,7 +146,7 @@ func (r *Runner) connect(ctx context.Context) (client, error) {
 	resolver := agentcard.Resolver{Client: client, CardParser: c.parse}
 	current, err := resolver.Resolve(limited, strings.TrimSuffix(r.options.URL, "/"))
 	if err != nil {
-		return nil, tapedeck.Errorf(tapedeck.Unavailable, "the card of the agent %s cannot be read: %s", r.options.Name, narrate.Brief(err.Error())).Because(err).
+		return nil, tapedeck.Errorf(tapedeck.Unavailable, "the card of the agent %s cannot be read: %s", r.options.Name, narrate.Unreached(err)).Because(err).
 			WithHint("check the url of the agent, and whether its server runs")
 	}
 	if !c.speaksV1() && c.URL != "" && (c.Transport == "" || c.Transport == string(sdk.TransportProtocolJSONRPC)) {

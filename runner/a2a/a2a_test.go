@@ -169,17 +169,22 @@ func TestTheAgentAsks(t *testing.T) {
 // Errors say what has happened and keep no secret.
 func TestErrors(t *testing.T) {
 	_, r := serve(t, modern)
-	none := a2a.New(a2a.Options{Name: "none", URL: "http://127.0.0.1:1"})
+	none := a2a.New(a2a.Options{Name: "none", URL: "http://ada:pa55word@127.0.0.1:1/s3cret?key=t0psecret"})
 	for want, tt := range map[string]struct {
 		runner *a2a.Runner
 		task   string
 	}{
-		"the agent has failed: the disk is full":    {r, "fail"},
-		"the card of the agent none cannot be read": {none, "talk"},
+		"the agent has failed: the disk is full": {r, "fail"},
+		"the card of the agent none cannot be read: the connection is refused, so nothing listens at its port": {none, "talk"},
 	} {
 		_, _, err := run(t, tt.runner, tapedeck.Invocation{Task: tt.task})
 		if tapedeck.KindOf(err) != tapedeck.Unavailable || !strings.Contains(fmt.Sprint(err), want) {
 			t.Errorf("got %v, want %q", err, want)
+		}
+		for _, secret := range []string{"pa55word", "s3cret", "t0psecret"} {
+			if strings.Contains(fmt.Sprint(err), secret) {
+				t.Errorf("the error has %s: %v", secret, err)
+			}
 		}
 	}
 	if err := a2a.New(a2a.Options{}).Available(); !strings.Contains(fmt.Sprint(err), "has no URL") {

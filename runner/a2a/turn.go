@@ -356,7 +356,7 @@ func (t *turn) refused(err error) error {
 	if err == nil {
 		return tapedeck.Errorf(tapedeck.Unavailable, "the stream of the agent ends before the agent has finished")
 	}
-	return tapedeck.Errorf(tapedeck.Unavailable, "the agent %s cannot be reached: %s", t.runner.options.Name, narrate.Brief(err.Error())).Because(err)
+	return tapedeck.Errorf(tapedeck.Unavailable, "the agent %s cannot be reached: %s", t.runner.options.Name, narrate.Unreached(err)).Because(err)
 }
 
 // cancel tells the agent to stop. Its answer does not matter: the run ends anyway.

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"mime"
 	"net/http"
@@ -90,7 +89,7 @@ func (t *turn) request(ctx context.Context, in *input) (*http.Response, error) {
 		resp, err := t.post(ctx, in)
 		switch {
 		case err != nil:
-			err = tapedeck.Errorf(tapedeck.Unavailable, "the agent %s cannot be reached: %s", t.runner.options.Name, narrate.Brief(causeOf(err))).Because(err)
+			err = tapedeck.Errorf(tapedeck.Unavailable, "the agent %s cannot be reached: %s", t.runner.options.Name, narrate.Unreached(err)).Because(err)
 		case resp.StatusCode == http.StatusOK:
 			if in.ProtocolVersion == "" {
 				t.runner.legacy.Store(true)
@@ -141,15 +140,6 @@ func (t *turn) send(ctx context.Context, address string, body []byte) (*http.Res
 		r.Header.Set(name, value)
 	}
 	return t.runner.client.Do(r)
-}
-
-// causeOf returns the text of an error without the URL, which may have a secret.
-func causeOf(err error) string {
-	var u *url.Error
-	if errors.As(err, &u) {
-		err = u.Err
-	}
-	return err.Error()
 }
 
 // refusal returns the error of an answer that is not a stream, and closes it.

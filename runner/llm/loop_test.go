@@ -147,7 +147,7 @@ func TestRuns(t *testing.T) {
 		{"no model", "hi", "", func(o *llm.Options) { o.Model = "" }, "error no model is configured"},
 		{"an invalid pattern", "hi", "", func(o *llm.Options) { o.Policy = llm.Policy{{"[", llm.Allow}} }, `error the policy has "[", which is not a valid pattern`},
 		{"an unknown decision", "hi", "", func(o *llm.Options) { o.Policy = llm.Policy{{"*", "maybe"}} }, `error the policy has the decision "maybe" for *`},
-		{"an invalid server", "hi", "", func(o *llm.Options) { o.Servers = []mcp.Server{{Name: "x"}} }, "error cannot connect to the MCP server x"},
+		{"an invalid server", "hi", "", func(o *llm.Options) { o.Servers = []mcp.Server{{Name: "x"}} }, "error cannot connect to the MCP server x: it has neither a command nor a URL"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

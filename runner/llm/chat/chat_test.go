@@ -141,7 +141,7 @@ func TestRetries(t *testing.T) {
 		{"a request that is wrong", []answer{status(400, "")}, 1, 0, 0, "", "the model's provider answered 400: oh dear[2J , …"},
 		{"a wrong key", []answer{status(401, "")}, 1, 0, 0, "", "the model's provider answered 401: oh dear[2J , …"},
 		{"not reachable once", []answer{refused, good}, 2, 500 * time.Millisecond, 625 * time.Millisecond, "ok", ""},
-		{"never reachable", []answer{refused}, 4, 3500 * time.Millisecond, 4400 * time.Millisecond, "", "the model at model cannot be reached"},
+		{"never reachable", []answer{refused}, 4, 3500 * time.Millisecond, 4400 * time.Millisecond, "", "the model at model cannot be reached: connection refused"},
 		{"cut before the first word", []answer{broken(": hello\n\n"), good}, 2, 500 * time.Millisecond, 625 * time.Millisecond, "ok", ""},
 		{"cut after the first word", []answer{broken(said), good}, 2, 500 * time.Millisecond, 625 * time.Millisecond, "a<the model's answer broke off in the middle>ok", ""},
 		{"ended after the first word", []answer{streamed(said), good}, 2, 500 * time.Millisecond, 625 * time.Millisecond, "a<the model's answer broke off in the middle>ok", ""},

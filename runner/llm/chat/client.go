@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/narrate"
 	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/view"
 )
@@ -154,7 +155,7 @@ func (c *Client) post(ctx context.Context, body []byte) (*http.Response, error) 
 	}
 	resp, err := client.Do(req)
 	if err != nil {
-		return nil, passing(tapedeck.Errorf(tapedeck.Unavailable, "the model at %s cannot be reached", req.URL.Host).Because(err))
+		return nil, passing(tapedeck.Errorf(tapedeck.Unavailable, "the model at %s cannot be reached: %s", req.URL.Host, narrate.Unreached(err)).Because(err))
 	}
 	if resp.StatusCode != http.StatusOK {
 		defer resp.Body.Close()

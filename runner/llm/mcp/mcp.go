@@ -5,7 +5,9 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/mcpname"
+	"github.com/tapedeck/tapedeck/internal/narrate"
 	"github.com/tapedeck/tapedeck/internal/procgroup"
 	"github.com/tapedeck/tapedeck/internal/sandbox"
 	"github.com/tapedeck/tapedeck/payload"
@@ -72,22 +75,40 @@ func Connect(ctx context.Context, s Server, r Run) (*Connection, error) {
 		return c, nil
 	}
 	stderr := c.stderr()
+	e := tapedeck.Errorf(tapedeck.Unavailable, "cannot connect to the MCP server %s: %s", s.Name, c.reason(err)).Because(err)
 	c.Close()
-	e := tapedeck.Errorf(tapedeck.Unavailable, "cannot connect to the MCP server %s", s.Name).Because(err)
 	if stderr != "" {
 		e = e.WithHint("its error output ends with: %s", stderr)
 	}
 	return nil, e
 }
 
+// reason returns why the server cannot be used.
+func (c *Connection) reason(err error) string {
+	var e *tapedeck.Error
+	switch {
+	case errors.As(err, &e):
+		return e.Message
+	case strings.Contains(err.Error(), "exceeded maximum nesting depth"): // the SDK has no value for it
+		return "it sends something that is nested more than 1,000 deep, such as the schema of a tool"
+	case errors.Is(err, sdk.ErrConnectionClosed) && c.process != nil && c.process.Exit() != "":
+		return "its program has ended: " + c.process.Exit()
+	}
+	return narrate.Unreached(err)
+}
+
 func (c *Connection) transport() (sdk.Transport, error) {
 	if c.server.URL != "" {
+		u, err := url.Parse(c.server.URL)
+		if err != nil || u.Host == "" {
+			return nil, tapedeck.Errorf(tapedeck.Invalid, "its url is none").Because(err)
+		}
 		return &sdk.StreamableClientTransport{
-			Endpoint: c.server.URL, HTTPClient: client(c.server.Headers), DisableStandaloneSSE: true, MaxRetries: 1,
+			Endpoint: u.Scheme + "://" + u.Host, HTTPClient: client(u, c.server.Headers), DisableStandaloneSSE: true, MaxRetries: 1,
 		}, nil
 	}
 	if len(c.server.Command) == 0 {
-		return nil, tapedeck.Errorf(tapedeck.Invalid, "the server has neither a command nor a URL")
+		return nil, tapedeck.Errorf(tapedeck.Invalid, "it has neither a command nor a URL")
 	}
 	spec, err := c.server.Sandbox.Confine(procgroup.Spec{
 		Path: c.server.Command[0], Args: c.server.Command[1:], Dir: c.run.Folder, Env: tool.Environment(c.server.Env), Stdin: true,
@@ -173,7 +194,7 @@ func (c *Connection) wrap(t *sdk.Tool) tool.Tool {
 		Run: func(ctx context.Context, call tool.Call) tool.Result {
 			r, err := c.session.CallTool(ctx, &sdk.CallToolParams{Meta: c.meta(), Name: name, Arguments: call.Arguments})
 			if err != nil {
-				return tool.Failed("The MCP server %s failed: %s.", c.server.Name, err)
+				return tool.Failed("The MCP server %s failed: %s.", c.server.Name, c.reason(err))
 			}
 			return result(r)
 		},
@@ -216,16 +237,21 @@ func result(r *sdk.CallToolResult) tool.Result {
 	return tool.Result{Text: strings.Join(parts, "\n"), Failed: r.IsError}
 }
 
-// client returns a client that sends headers. It follows no redirects, so that no other
-// server gets them.
-func client(headers map[string]string) *http.Client {
+// client returns a client of the server at u. It follows no redirects, so that no other
+// server gets the headers.
+func client(u *url.URL, headers map[string]string) *http.Client {
 	return &http.Client{
-		Transport:     sender{headers},
+		Transport:     sender{u, headers},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
 
-type sender struct{ headers map[string]string }
+// A sender sends requests to the whole URL of a server, with its headers. The SDK knows only
+// the host, because the rest may be secret and its errors have the URL.
+type sender struct {
+	url     *url.URL
+	headers map[string]string
+}
 
 // RoundTrip implements [http.RoundTripper]. The request that ends a session has a short
 // time limit, because the run is over and does not need the answer.
@@ -237,8 +263,17 @@ func (s sender) RoundTrip(r *http.Request) (*http.Response, error) {
 		ctx = short
 	}
 	r = r.Clone(ctx)
+	r.URL = s.url
+	if user := s.url.User; user != nil {
+		password, _ := user.Password()
+		r.SetBasicAuth(user.Username(), password)
+	}
 	for name, value := range s.headers {
 		r.Header.Set(name, value)
 	}
-	return http.DefaultTransport.RoundTrip(r)
+	resp, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil { // now, because the SDK keeps only the text
+		return nil, tapedeck.Errorf(tapedeck.Unavailable, "%s", narrate.Unreached(err)).Because(err)
+	}
+	return resp, nil
 }

@@ -33,6 +33,8 @@ func TestMain(m *testing.M) {
 		if err := server().Run(context.Background(), &sdk.StdioTransport{}); err != nil {
 			os.Exit(1)
 		}
+	case "serve-deep":
+		serveDeep()
 	case "die":
 		os.Stderr.WriteString("no licence\nI cannot start\n")
 		os.Exit(3)
@@ -64,6 +66,65 @@ func server() *sdk.Server {
 		return nil, nil, nil
 	})
 	return s
+}
+
+// serveDeep is a server with a tool whose schema is nested very deep.
+func serveDeep() {
+	schema := strings.Repeat(`{"properties":{"a":`, 600) + "{}" + strings.Repeat("}}", 600)
+	for in := json.NewDecoder(os.Stdin); ; {
+		var m struct {
+			ID     json.RawMessage
+			Method string
+		}
+		if in.Decode(&m) != nil {
+			return
+		}
+		switch {
+		case m.Method == "initialize":
+			fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"deep","version":"1"}}}`+"\n", m.ID)
+		case m.Method == "tools/list":
+			fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"deep","inputSchema":%s}]}}`+"\n", m.ID, schema)
+		case m.ID != nil:
+			fmt.Printf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}`+"\n", m.ID)
+		}
+	}
+}
+
+// TestDeep: a schema that is nested too deep is named as the reason, and stops nothing else.
+func TestDeep(t *testing.T) {
+	const want = "cannot connect to the MCP server test: it sends something that is nested more than 1,000 deep, such as the schema of a tool"
+	if _, err := mcp.Connect(t.Context(), stdio(t, "serve-deep"), mcp.Run{Folder: t.TempDir()}); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+// TestUnreached: the reason is said, and of the URL only the host.
+func TestUnreached(t *testing.T) {
+	s := httptest.NewServer(http.NotFoundHandler())
+	s.Close()
+	c := mcp.Server{Name: "test", URL: strings.Replace(s.URL, "//", "//ada:pa55word@", 1) + "/s3cret/mcp?key=t0psecret"}
+	_, err := mcp.Connect(t.Context(), c, mcp.Run{})
+	if err == nil || !strings.HasSuffix(err.Error(), "the connection is refused, so nothing listens at its port") {
+		t.Errorf("%v", err)
+	}
+	for _, secret := range []string{"pa55word", "s3cret", "t0psecret"} {
+		if err != nil && strings.Contains(err.Error(), secret) {
+			t.Errorf("it has %s: %v", secret, err)
+		}
+	}
+}
+
+// TestWholeURL: a server gets the path, the query and the user of its URL.
+func TestWholeURL(t *testing.T) {
+	handler := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server() }, nil)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if user, password, _ := r.BasicAuth(); r.URL.RequestURI() != "/s3cret/mcp?key=t0psecret" || user != "ada" || password != "pa55word" {
+			t.Errorf("%s %s %s", r.URL, user, password)
+		}
+		handler.ServeHTTP(w, r)
+	}))
+	defer s.Close()
+	testServer(t, mcp.Server{Name: "test", URL: strings.Replace(s.URL, "//", "//ada:pa55word@", 1) + "/s3cret/mcp?key=t0psecret"})
 }
 
 func stdio(t *testing.T, arg string) mcp.Server {
@@ -176,7 +237,7 @@ func TestProcess(t *testing.T) {
 	}
 	var e *tapedeck.Error
 	_, err = mcp.Connect(t.Context(), stdio(t, "die"), mcp.Run{Folder: t.TempDir()})
-	if !errors.As(err, &e) || e.Message != "cannot connect to the MCP server test" || e.Hint != "its error output ends with: I cannot start" {
+	if !errors.As(err, &e) || e.Message != "cannot connect to the MCP server test: its program has ended: exit status 3" || e.Hint != "its error output ends with: I cannot start" {
 		t.Errorf("%v %+v", err, e)
 	}
 	for _, s := range []mcp.Server{{Name: "test"}, {Name: "test", Command: []string{"/does/not/exist"}}} {
