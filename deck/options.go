@@ -185,6 +185,16 @@ type Agent struct {
 	// if it does not exist. chosen is the one of Folders that the session has chosen, ""
 	// for none. Nil: the agent has no folder.
 	Folder func(session, chosen string) (string, error)
+
+	// Ready returns why the agent cannot run here, besides what its runner says; nil if it
+	// can. It is quick. It may be nil.
+	Ready func() error
+}
+
+// Available returns why the agent cannot run here, nil if it can.
+func (a *Agent) Available() error {
+	e := a.engine()
+	return e.Available()
 }
 
 // A Retention says which sessions are deleted, see [Options].
@@ -201,12 +211,16 @@ type OwnerBudget = engine.OwnerBudget
 
 func engineAgents(list []Agent) []engine.Agent {
 	out := make([]engine.Agent, len(list))
-	for i, a := range list {
-		out[i] = engine.Agent{
-			Agent:  tapedeck.Agent{Name: a.Name, Kind: cmp.Or(a.Kind, "go"), Description: a.Description, Models: a.Models, Folders: a.Folders},
-			Runner: a.Runner, RunTimeout: a.RunTimeout, IdleTimeout: a.IdleTimeout, Budget: a.Budget, StopAtLimit: a.StopAtLimit,
-			KillAfter: max(a.KillAfter, 0), Starts: a.Starts, Folder: a.Folder,
-		}
+	for i := range list {
+		out[i] = list[i].engine()
 	}
 	return out
+}
+
+func (a *Agent) engine() engine.Agent {
+	return engine.Agent{
+		Agent:  tapedeck.Agent{Name: a.Name, Kind: cmp.Or(a.Kind, "go"), Description: a.Description, Models: a.Models, Folders: a.Folders},
+		Runner: a.Runner, RunTimeout: a.RunTimeout, IdleTimeout: a.IdleTimeout, Budget: a.Budget, StopAtLimit: a.StopAtLimit,
+		KillAfter: max(a.KillAfter, 0), Starts: a.Starts, Folder: a.Folder, Ready: a.Ready,
+	}
 }

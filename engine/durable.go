@@ -55,10 +55,7 @@ func (t *terminal) message() string {
 // durableAgent returns the agent of a run whose state is in the log.
 func (e *Engine) durableAgent(started *tapedeck.Event) (*Agent, bool) {
 	agent, ok := e.agentOf(started)
-	if !ok || !isDurable(agent) {
-		return nil, false
-	}
-	if c, ok := agent.Runner.(runner.Capable); ok && c.Available() != nil {
+	if !ok || !isDurable(agent) || agent.Available() != nil {
 		return nil, false
 	}
 	return agent, true

@@ -82,6 +82,23 @@ type Agent struct {
 	// if needed. chosen is what the session has chosen of the agent's folders, "" for
 	// nothing. Nil, or a result of "", means no folder.
 	Folder func(session, chosen string) (string, error)
+
+	// Ready returns why the agent cannot run here, besides what its runner says; nil if it
+	// can. A nil Ready is skipped.
+	Ready func() error
+}
+
+// Available returns why the agent cannot run here, nil if it can.
+func (a *Agent) Available() error {
+	if a.Ready != nil {
+		if err := a.Ready(); err != nil {
+			return err
+		}
+	}
+	if c, ok := a.Runner.(runner.Capable); ok {
+		return c.Available()
+	}
+	return nil
 }
 
 // An Engine carries out verbs on the sessions of one store. Its methods may be
@@ -153,8 +170,9 @@ func (e *Engine) Agents() []tapedeck.Agent {
 	out := make([]tapedeck.Agent, len(e.options.Agents))
 	for i, a := range e.options.Agents {
 		out[i] = a.Agent
+		out[i].Unavailable = reasonOf(a.Available())
 		if c, ok := a.Runner.(runner.Capable); ok {
-			out[i].Capabilities, out[i].Unavailable = new(c.Capabilities()), reasonOf(c.Available())
+			out[i].Capabilities = new(c.Capabilities())
 		}
 	}
 	return out

@@ -69,8 +69,8 @@ func (e *Engine) reattachable(started *tapedeck.Event) (*Agent, bool) {
 	if !ok {
 		return nil, false
 	}
-	c, ok := agent.Runner.(runner.Reattaching)
-	return agent, ok && c.Available() == nil
+	_, ok = agent.Runner.(runner.Reattaching)
+	return agent, ok && agent.Available() == nil
 }
 
 // agentOf returns the agent of a run, if this engine has it.

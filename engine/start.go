@@ -12,7 +12,6 @@ import (
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/payload"
-	"github.com/tapedeck/tapedeck/runner"
 	"github.com/tapedeck/tapedeck/view"
 )
 
@@ -209,10 +208,8 @@ func (e *Engine) checkUnused(ctx context.Context, t *api.Task) error {
 // prepare fills in what the agent needs to start: its folder, a new system text and
 // the link to its own conversation.
 func (e *Engine) prepare(ctx context.Context, s *tapedeck.Session, thread string, agent *Agent, config json.RawMessage, f *predecessor) (err error) {
-	if c, ok := agent.Runner.(runner.Capable); ok {
-		if reason := reasonOf(c.Available()); reason != "" {
-			return tapedeck.Errorf(tapedeck.Unavailable, "%s cannot run here: %s", agent.Name, reason)
-		}
+	if reason := reasonOf(agent.Available()); reason != "" {
+		return tapedeck.Errorf(tapedeck.Unavailable, "%s cannot run here: %s", agent.Name, reason)
 	}
 	if err := checkConfig(agent, config); err != nil {
 		return err

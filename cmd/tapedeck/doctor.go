@@ -15,7 +15,6 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
-	"github.com/tapedeck/tapedeck/runner"
 	"github.com/tapedeck/tapedeck/store/sqlite"
 )
 
@@ -249,8 +248,8 @@ func (e *env) examineAgents(dir string) []finding {
 	}
 	var all []finding
 	for _, a := range agents {
-		if r, ok := a.Runner.(runner.Capable); ok && r.Available() != nil {
-			all = append(all, bad("agent "+a.Name, r.Available()))
+		if err := a.Available(); err != nil {
+			all = append(all, bad("agent "+a.Name, err))
 		}
 	}
 	return append(all, good("agents", "%s of %d can run here", terminal.Count(len(agents)-len(all), "agent"), len(agents)))

@@ -177,14 +177,14 @@ func TestOwnVariablesAreRemoved(t *testing.T) {
 
 func TestReleaseFails(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "text"), []byte("no program"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "text"), []byte("no program"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	p, err := Start(Spec{Path: "./text", Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Release(); !errors.Is(err, syscall.EACCES) {
+	if err := p.Release(); !errors.Is(err, syscall.ENOEXEC) {
 		t.Errorf("%v", err)
 	}
 	p.Stop(Ladder{})

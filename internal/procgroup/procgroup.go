@@ -15,7 +15,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -35,7 +34,7 @@ const OwnPrefix = "TAPEDECK_"
 
 // A Spec describes the program to start.
 type Spec struct {
-	Path  string   // the program; a name without a separator is looked up in the PATH of this process
+	Path  string   // the program; a name without a separator is looked up in the PATH of this process, and a relative path begins at Dir
 	Args  []string // the arguments, without the name of the program
 	Dir   string   // the working directory; "" for that of this process
 	Env   []string // the whole environment, NAME=value; names with [OwnPrefix] are removed
@@ -94,7 +93,7 @@ type exit struct {
 // Start prepares a program. The program begins when it is released. On Windows it
 // begins at once.
 func Start(s Spec) (*Process, error) {
-	path, err := findProgram(s.Path)
+	path, err := find(s.Path, s.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -121,15 +120,6 @@ func Start(s Spec) (*Process, error) {
 }
 
 func isOwn(pair string) bool { return strings.HasPrefix(pair, OwnPrefix) }
-
-// findProgram returns the path of a program. It does not look up a relative path, which is
-// relative to the folder of the program.
-func findProgram(path string) (string, error) {
-	if strings.ContainsRune(path, filepath.Separator) && !filepath.IsAbs(path) {
-		return path, nil
-	}
-	return exec.LookPath(path)
-}
 
 // connect makes the pipes and returns the program's ends of them. They are files,
 // because with the pipes of os/exec Wait would wait for every process that keeps one

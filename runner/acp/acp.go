@@ -70,7 +70,7 @@ func (r *Runner) CheckConfig(config json.RawMessage) error { return runner.NoCon
 
 // Available implements [runner.Capable].
 func (r *Runner) Available() error {
-	if err := procgroup.Installed(r.options.Name, r.options.Command, r.options.Install); err != nil {
+	if err := procgroup.Installed(r.options.Name, r.options.Command, r.options.Folder, r.options.Install); err != nil {
 		return err
 	}
 	return r.options.Sandbox.Available(r.options.Command[0])
@@ -102,10 +102,6 @@ func (r *Runner) Run(ctx context.Context, in tapedeck.Invocation) iter.Seq2[tape
 // link returns the runner name in the links that this runner stores in the log.
 func (r *Runner) link() string { return "acp:" + r.options.Name }
 
-func (r *Runner) startError(err error) error {
-	return tapedeck.Errorf(tapedeck.Unavailable, "the program %s cannot be started", r.options.Command[0]).Because(err)
-}
-
 // start starts the program.
 func (r *Runner) start(ctx context.Context, in tapedeck.Invocation, n *narrate.Narrator) (*conversation, error) {
 	dir, err := filepath.Abs(cmp.Or(in.Folder, r.options.Folder, "."))
@@ -119,7 +115,7 @@ func (r *Runner) start(ctx context.Context, in tapedeck.Invocation, n *narrate.N
 	}
 	p, err := r.launch(spec)
 	if err != nil {
-		return nil, r.startError(err)
+		return nil, procgroup.Failed(o.Command[0], err)
 	}
 	return newConversation(ctx, r, in, n, p, dir), nil
 }

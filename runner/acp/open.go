@@ -14,6 +14,7 @@ import (
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/jsonrpc"
 	"github.com/tapedeck/tapedeck/internal/narrate"
+	"github.com/tapedeck/tapedeck/internal/procgroup"
 	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/runner"
 )
@@ -24,7 +25,7 @@ const codeAuth = -32000
 // run runs the conversation from the start of the program to the answer to the prompt.
 func (c *conversation) run() error {
 	if err := c.process.Begin(func(d payload.AgentStarted) error { return c.n.Process(c.ctx, &c.in, d) }); err != nil {
-		return c.runner.startError(err)
+		return procgroup.Failed(c.runner.options.Command[0], err)
 	}
 	ready := time.Now().Add(c.runner.options.Start)
 	if err := c.greet(time.Until(ready)); err != nil {

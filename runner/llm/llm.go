@@ -15,8 +15,11 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
+	"path/filepath"
+	"strings"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/procgroup"
 	"github.com/tapedeck/tapedeck/runner"
 	"github.com/tapedeck/tapedeck/runner/llm/chat"
 	"github.com/tapedeck/tapedeck/runner/llm/mcp"
@@ -135,18 +138,24 @@ func (r *Runner) Available() error {
 	if err := r.options.Policy.check(); err != nil {
 		return err
 	}
-	return r.confinable()
+	return r.programs()
 }
 
-// confinable returns an error if the sandbox of commands or of an MCP server cannot be had
-// here.
-func (r *Runner) confinable() error {
+// programs returns an error if the program of an MCP server is not there, or the sandbox of
+// commands or of an MCP server cannot be had here.
+func (r *Runner) programs() error {
 	if err := r.options.Files.Sandbox.Available("/bin/sh"); err != nil {
 		return err
 	}
 	for _, s := range r.options.Servers {
-		if len(s.Command) > 0 {
-			if err := s.Sandbox.Available(s.Command[0]); err != nil {
+		if len(s.Command) == 0 {
+			continue
+		}
+		if err := s.Sandbox.Available(s.Command[0]); err != nil {
+			return err
+		}
+		if !strings.ContainsRune(s.Command[0], filepath.Separator) || filepath.IsAbs(s.Command[0]) { // others begin in the folder of the run
+			if err := procgroup.Installed(s.Name, s.Command, "", "it is the command of the MCP server "+s.Name); err != nil {
 				return err
 			}
 		}

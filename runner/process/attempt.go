@@ -53,7 +53,7 @@ func (r *Runner) attempt(ctx context.Context, in tapedeck.Invocation, n *narrate
 	}
 	p, err := procgroup.Start(spec)
 	if err != nil {
-		return nil, startError(command[0], err)
+		return nil, procgroup.Failed(command[0], err)
 	}
 	a := &attempt{runner: r, ctx: ctx, process: p, dir: dir, lines: make(chan []byte), answers: make(chan answer), out: make(chan []byte)}
 	a.life, a.finish = context.WithCancel(context.WithoutCancel(ctx))
@@ -66,7 +66,7 @@ func (r *Runner) attempt(ctx context.Context, in tapedeck.Invocation, n *narrate
 		if ctx.Err() != nil || n.Over() {
 			return a.stream, nil
 		}
-		return nil, startError(command[0], err)
+		return nil, procgroup.Failed(command[0], err)
 	}
 	a.others.Go(a.read)
 	if talks {
@@ -76,10 +76,6 @@ func (r *Runner) attempt(ctx context.Context, in tapedeck.Invocation, n *narrate
 	a.listen()
 	a.stream.flushAll()
 	return a.stream, a.outcome()
-}
-
-func startError(program string, err error) error {
-	return tapedeck.Errorf(tapedeck.Unavailable, "the program %s cannot be started", program).Because(err)
 }
 
 func (a *attempt) read() {

@@ -83,7 +83,7 @@ func (r *Runner) CheckConfig(config json.RawMessage) error { return runner.NoCon
 
 // Available implements [runner.Capable].
 func (r *Runner) Available() error {
-	if err := procgroup.Installed(r.options.Name, r.options.Command, r.options.Install); err != nil {
+	if err := procgroup.Installed(r.options.Name, r.options.Command, r.options.Folder, r.options.Install); err != nil {
 		return err
 	}
 	return r.options.Sandbox.Available(r.options.Command[0])

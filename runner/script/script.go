@@ -66,6 +66,12 @@ func (r *Runner) Describe() (kind, description string) {
 	return "script", "plays the script " + r.options.Script
 }
 
+// Check returns why the script of the options cannot be played, nil if it can.
+func (r *Runner) Check() error {
+	_, _, err := r.load(nil)
+	return err
+}
+
 // Config is the config of an invocation, which is JSON.
 type Config struct {
 	Script  string          `json:"script,omitempty"`  // the name of a script

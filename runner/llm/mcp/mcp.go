@@ -118,11 +118,11 @@ func (c *Connection) transport() (sdk.Transport, error) {
 	}
 	p, err := procgroup.Start(spec)
 	if err != nil {
-		return nil, err
+		return nil, procgroup.Failed(c.server.Command[0], err)
 	}
 	c.process = p
 	if err := p.Begin(c.run.Started); err != nil {
-		return nil, err
+		return nil, procgroup.Failed(c.server.Command[0], err)
 	}
 	return &sdk.IOTransport{Reader: pipe{p}, Writer: p.Stdin}, nil
 }

@@ -63,11 +63,11 @@ func (f *Folder) run(ctx context.Context, c Call, command string, limit time.Dur
 		p, err = procgroup.Start(spec)
 	}
 	if err != nil {
-		return Failed("The command cannot be started: %s.", err)
+		return Failed("The command cannot be started: %s.", procgroup.Reason(err))
 	}
 	if err := p.Begin(c.Started); err != nil {
 		p.Stop(procgroup.Ladder{})
-		return Failed("The command cannot be started: %s.", err)
+		return Failed("The command cannot be started: %s.", procgroup.Reason(err))
 	}
 	var out output
 	copied := make(chan struct{})

@@ -64,9 +64,9 @@ func (a *agent) build(folder FolderFunc, base string, c *Config) (deck.Agent, er
 		out.Runner = env.guard(agui.New(agui.Options{Name: a.Name, URL: a.URL, Header: env.expand(a.Headers)}))
 		return out, nil
 	case "acp":
-		out.Runner = a.acp(confined)
+		out.Runner = a.acp(confined, base)
 	case "process":
-		r, err := a.process(confined)
+		r, err := a.process(confined, base)
 		if err != nil {
 			return out, err
 		}
@@ -75,7 +75,8 @@ func (a *agent) build(folder FolderFunc, base string, c *Config) (deck.Agent, er
 		out.Runner, err = a.workflow(base)
 		return out, err
 	default:
-		out.Runner = script.New(script.Options{Script: cmp.Or(a.Script, a.Name), Limits: c.ScriptLimits})
+		r := script.New(script.Options{Script: cmp.Or(a.Script, a.Name), Limits: c.ScriptLimits})
+		out.Runner, out.Ready = r, r.Check
 		return out, nil
 	}
 	if d, ok := out.Runner.(interface{ Describe() (string, string) }); ok && out.Description == "" {
@@ -88,7 +89,42 @@ func (a *agent) build(folder FolderFunc, base string, c *Config) (deck.Agent, er
 		return out, err
 	}
 	out.Folder = folder(a.Cwd, out.Folders, base)
+	out.Ready = a.ready(&out)
 	return out, nil
+}
+
+// ready returns the check of what a run needs besides the runner: the folder that cwd names,
+// and a program that can be in the folder of a new session. An agent with other folders to
+// choose from can run in these.
+func (a *agent) ready(built *deck.Agent) func() error {
+	named := a.Cwd != nil && *a.Cwd != "session"
+	switch {
+	case len(built.Folders) > 0 || named && *a.Cwd == "":
+		return nil
+	case named:
+		return func() error {
+			_, err := built.Folder("", "")
+			return err
+		}
+	case strings.ContainsRune(a.Command, filepath.Separator) && !filepath.IsAbs(a.Command):
+		return func() error {
+			return tapedeck.Errorf(tapedeck.Unavailable, "the program %s would begin in the folder of each session, which is empty at first", a.Command).
+				WithHint("%s", a.namesProgram())
+		}
+	}
+	return nil
+}
+
+// namedFolder returns the folder that cwd names, "" if it names none. A relative path begins
+// at base.
+func (a *agent) namedFolder(base string) string {
+	switch {
+	case a.Cwd == nil || *a.Cwd == "" || *a.Cwd == "session":
+		return ""
+	case filepath.IsAbs(*a.Cwd):
+		return *a.Cwd
+	}
+	return filepath.Join(base, *a.Cwd)
 }
 
 // common returns the settings that all kinds of agents have.
@@ -173,9 +209,9 @@ func (a *agent) prices() map[string]llm.Price {
 	return out
 }
 
-func (a *agent) acp(confined *sandbox.Policy) tapedeck.Runner {
+func (a *agent) acp(confined *sandbox.Policy, base string) tapedeck.Runner {
 	env := environment{}
-	o := acp.Options{Name: a.Name, Auth: a.Auth, Mode: a.Mode, Env: env.of(a.Env), Sandbox: confined}
+	o := acp.Options{Name: a.Name, Auth: a.Auth, Mode: a.Mode, Env: env.of(a.Env), Folder: a.namedFolder(base), Sandbox: confined}
 	if a.Command != "" {
 		o.Command = append([]string{a.Command}, a.Args...)
 	}

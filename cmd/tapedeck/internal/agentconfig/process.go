@@ -18,12 +18,12 @@ func processPreset(name string) (process.Preset, bool) {
 	return process.Presets[i], true
 }
 
-func (a *agent) process(confined *sandbox.Policy) (tapedeck.Runner, error) {
+func (a *agent) process(confined *sandbox.Policy, base string) (tapedeck.Runner, error) {
 	env := environment{}
 	p, _ := processPreset(a.Preset)
 	o := process.Options{
 		Name: a.Name, Dialect: a.Dialect, Mapping: a.Mapping, Env: env.of(a.Env), Install: cmp.Or(p.Install, a.namesProgram()),
-		Command: p.Command, Resume: p.Resume, Sandbox: confined,
+		Command: p.Command, Resume: p.Resume, Folder: a.namedFolder(base), Sandbox: confined,
 	}
 	switch {
 	case a.Preset != "":
