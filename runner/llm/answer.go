@@ -21,6 +21,7 @@ type answer struct {
 	calls    []*call
 	byIndex  map[int]*call // by the provider's index, which is not always the order in which calls begin
 	finish   string
+	nothing  string // what the server sent, if that has no thought, message or call
 }
 
 // A call is a tool call of the model.
@@ -42,7 +43,7 @@ func (a *answer) add(d chat.Delta) error {
 		c := a.byIndex[d.Call]
 		return a.args(c, c.halves.Next(d.Text))
 	case chat.Finish:
-		a.finish = d.Text.Whole()
+		a.finish, a.nothing = d.Text.Whole(), d.Nothing
 		return a.end()
 	case chat.Used:
 		return a.run.report(d.Usage)
@@ -181,8 +182,9 @@ func (a *answer) end() error {
 	return nil
 }
 
-// stopError returns an error if the provider stopped the answer before its end. An answer with
-// calls is no error: the results tell the model which calls were wrong.
+// stopError returns an error if the provider stopped the answer before its end, or if the whole
+// run has nothing to show. An answer with calls is no error: the results tell the model which
+// calls were wrong. After others a model may have nothing to add.
 func (a *answer) stopError() error {
 	switch {
 	case len(a.calls) > 0:
@@ -191,6 +193,8 @@ func (a *answer) stopError() error {
 			WithHint("raise max_tokens in the parameters of the agent")
 	case a.finish == "content_filter":
 		return tapedeck.Errorf(tapedeck.Unavailable, "the provider's content filter has stopped the answer")
+	case a.nothing != "" && !a.run.spoke:
+		return tapedeck.Errorf(tapedeck.Unavailable, "the model has said nothing and called no tool; its server sent %s", a.nothing)
 	}
 	return nil
 }

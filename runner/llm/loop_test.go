@@ -236,7 +236,14 @@ func TestOddAnswers(t *testing.T) {
 			`data: {"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"echo","arguments":"{\"q\":\"\ud83d"}}]}}]}` + "\n\n" +
 			calling("stop", `{"index":0,"function":{"arguments":"\ude80\"}"}}`), "said go 🚀 on\nanswered echo: {\"q\":\"🚀\"}\nsaid ok"},
 		{"half a character", `data: {"choices":[{"delta":{"content":"go \ud83d"},"finish_reason":"stop"}]}` + "\n\ndata: [DONE]\n\n", "said go \ufffd"},
-		{"nothing", "data: [DONE]\n\n", ""},
+		{"nothing", "data: [DONE]\n\n", "error the model has said nothing and called no tool; its server sent an empty answer"},
+		{"no choices", `data: {"choices":[]}` + "\n\ndata: [DONE]\n\n", `error the model has said nothing and called no tool; its server sent {"choices":[]}`},
+		{"only a reason", `data: {"choices":[{"delta":{},"finish_reason":"stop"}]}` + "\n\n", `error the model has said nothing and called no tool; its server sent {"choices":[{"delta":{},"finish_reason":"stop"}]}`},
+		{"a number as the text", `data: {"choices":[{"delta":{"content":5},"finish_reason":"stop"}]}` + "\n\n", `error the model has said nothing and called no tool; its server sent {"choices":[{"delta":{"content":5},"finish_reason":"stop"}]}`},
+		{"too long without a word", `data: {"choices":[{"delta":{},"finish_reason":"length"}]}` + "\n\n", "error the model has reached its token limit for one answer"},
+		{"thoughts only", `data: {"choices":[{"delta":{"reasoning":"b"},"finish_reason":"stop"}]}` + "\n\n", ""},
+		{"another interface", `data: {"type":"message_start","key":"a\u001b[2J"}` + "\n\n" + `data: {"type":"message_stop"}` + "\n\n", `error the model's server does not answer in the form of OpenAI's chat completions; it sends {"type":"message_start","key":"a\u001b[2J"}`},
+		{"no answer", `data: {"hello":"world"}` + "\n\ndata: [DONE]\n\n", `error the model's server does not answer in the form of OpenAI's chat completions; it sends {"hello":"world"}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld()
@@ -364,12 +371,12 @@ func TestCost(t *testing.T) {
 	} {
 		w := newWorld()
 		w.options.Prices = map[string]llm.Price{"test-model": {Input: 2, Output: 10, CachedInput: new(0.5)}}
-		w.options.HTTPClient = &http.Client{Transport: fixed(`data: {"model":"test-model-2026","choices":[{"delta":{},"finish_reason":"stop"}],"usage":` + tt.usage + "}\n\n")}
+		w.options.HTTPClient = &http.Client{Transport: fixed(`data: {"model":"test-model-2026","choices":[{"delta":{"content":"x"},"finish_reason":"stop"}],"usage":` + tt.usage + "}\n\n")}
 		events, err := collect(t.Context(), w.runner(), task("go"))
-		if err != nil || len(events) != 1 {
+		if err != nil || len(events) == 0 {
 			t.Fatal(err, len(events))
 		}
-		d, err := payload.DecodeAs[payload.UsageReported](events[0])
+		d, err := payload.DecodeAs[payload.UsageReported](events[len(events)-1])
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -20,6 +20,7 @@ type run struct {
 	memory  *memory
 	toolbox toolbox
 	turn    int
+	spoke   bool // the model has said or thought something, or called a tool
 
 	asking  bool             // the model is answering
 	heard   []tapedeck.Event // its answer so far, which the memory gets when it is complete
@@ -120,6 +121,7 @@ func (s *run) ask() ([]*call, error) {
 	for _, e := range s.heard {
 		s.memory.add(e)
 	}
+	s.spoke = s.spoke || a.nothing == ""
 	return a.calls, a.stopError()
 }
 

@@ -2,6 +2,7 @@ package chat
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -31,6 +32,9 @@ type Delta struct {
 	ID    string        // the provider's id of the call; can be "", and need not be unique
 	Name  string        // the name of the function
 	Usage *Usage
+
+	// Nothing is of Finish: what the server sent, if that has no text, thought or call.
+	Nothing string
 }
 
 // A chunk is an event of a stream, or a complete answer.
@@ -65,6 +69,12 @@ type assembler struct {
 	model    string
 	finished string // the finish reason; "" before it arrives
 	done     bool   // the server has marked the end of the stream
+
+	media    string // the content type of the answer
+	answered bool   // a choice has arrived
+	said     bool   // so has text, a thought or a call
+	first    string // the beginning of the first event without these
+	foreign  bool   // an event has no choices where they belong
 }
 
 // fail ends the answer with an error.
@@ -78,14 +88,35 @@ func (a *assembler) fail(err error) bool {
 
 // end ends the answer after its stream has ended.
 func (a *assembler) end() {
+	if !a.answered && (a.foreign || !a.done) {
+		a.fail(a.noAnswer())
+		return
+	}
 	if a.finished == "" && !a.done {
 		a.fail(passing(brokenOff(nil)))
 		return
 	}
-	if !a.calls.end(a.yield) || !a.yield(Delta{Kind: Finish, Text: payload.Piece(a.finished)}, nil) || a.usage == nil {
+	finish := Delta{Kind: Finish, Text: payload.Piece(a.finished)}
+	if !a.said {
+		finish.Nothing = cmp.Or(a.first, "an empty answer")
+	}
+	if !a.calls.end(a.yield) || !a.yield(finish, nil) || a.usage == nil {
 		return
 	}
 	a.yield(Delta{Kind: Used, Usage: a.usage}, nil)
+}
+
+// noAnswer returns the error of a server that sends something else than an answer.
+func (a *assembler) noAnswer() error {
+	switch {
+	case a.foreign:
+		return tapedeck.Errorf(tapedeck.Unavailable, "the model's server does not answer in the form of OpenAI's chat completions; it sends %s", a.first).
+			WithHint("check the url of the agent")
+	case a.first == "" && a.media != "text/event-stream":
+		return tapedeck.Errorf(tapedeck.Unavailable, "the model's server answers with the content type %q, not with a stream of events", cmp.Or(oneLine(a.media), "none")).
+			WithHint("check the url of the agent")
+	}
+	return passing(tapedeck.Errorf(tapedeck.Unavailable, "the model's server sends an empty answer"))
 }
 
 // chunk handles one event. It reports false if no more events are wanted.
@@ -95,7 +126,7 @@ func (a *assembler) chunk(data []byte) bool {
 	}
 	var c chunk
 	if err := json.Unmarshal(data, &c); err != nil {
-		return a.fail(tapedeck.Errorf(tapedeck.Unavailable, "the answer of the model's provider is not valid JSON").Because(err))
+		return a.fail(tapedeck.Errorf(tapedeck.Unavailable, "the model's server does not answer with an object of JSON; it sends %s", beginning(data)).Because(err))
 	}
 	if isSet(c.Error) {
 		return a.fail(inStream(c.Error))
@@ -106,6 +137,10 @@ func (a *assembler) chunk(data []byte) bool {
 	if u := parseUsage(c.Usage, a.model); u != nil {
 		a.usage = u // some providers repeat it; the last one counts
 	}
+	a.foreign = a.foreign || c.Choices == nil && !isSet(c.Usage)
+	if !a.said && a.first == "" {
+		a.first = beginning(data)
+	}
 	for i := range c.Choices {
 		choice := &c.Choices[i]
 		if isSet(choice.Error) {
@@ -114,6 +149,7 @@ func (a *assembler) chunk(data []byte) bool {
 		if choice.Index != 0 {
 			continue // an alternative answer, which we did not request
 		}
+		a.answered = true
 		if !a.piece(&choice.Delta) || !a.piece(&choice.Message) {
 			return false
 		}
@@ -129,6 +165,7 @@ func (a *assembler) piece(p *piece) bool {
 	if thought == "" {
 		thought = p.thought()
 	}
+	a.said = a.said || thought+text+p.Refusal != "" || len(p.Calls) > 0
 	if !a.say(Reasoning, thought) || !a.say(Text, text+p.Refusal) || !a.calls.add(p.Calls, a.yield) {
 		return false
 	}

@@ -123,6 +123,9 @@ func TestRetries(t *testing.T) {
 			return respond(code, header, `{"error":{"message":"oh dear\u001b[2J\n, sk-secret.","code":1}}`)
 		}
 	}
+	typed := func(media, body string) answer {
+		return func(*http.Request) (*http.Response, error) { return respond(200, "Content-Type: "+media, body) }
+	}
 	refused := answer(func(*http.Request) (*http.Response, error) { return nil, errors.New("connection refused") })
 	const said = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n"
 	good := streamed(stream(`{"content":"ok"}`))
@@ -150,7 +153,13 @@ func TestRetries(t *testing.T) {
 		{"a temporary error in the stream", []answer{streamed("data: {\"error\":{\"message\":\"busy\",\"type\":\"overloaded_error\"}}\n\n"), good}, 2, 500 * time.Millisecond, 625 * time.Millisecond, "ok", ""},
 		{"a permanent error in the stream", []answer{streamed("data: {\"error\":\"no\"}\n\n"), good}, 1, 0, 0, "", "the model's provider failed: no"},
 		{"an error in the stream after a word", []answer{streamed(said + "data: {\"choices\":[{\"error\":{\"code\":502,\"message\":\"lost\"}}]}\n\n"), good}, 2, 500 * time.Millisecond, 625 * time.Millisecond, "a<the model's provider failed: lost>ok", ""},
-		{"no JSON", []answer{streamed("data: oops\n\n")}, 1, 0, 0, "", "the answer of the model's provider is not valid JSON"},
+		{"no JSON", []answer{streamed("data: oops\n\n")}, 1, 0, 0, "", "the model's server does not answer with an object of JSON; it sends oops"},
+		{"a page", []answer{typed("text/html; charset=utf-8", "<html>sk-secret</html>")}, 1, 0, 0, "", "the model's server answers with the content type \"text/html\", not with a stream of events"},
+		{"a page that is said to be JSON", []answer{typed("application/json", "<html>\n sk-secret</html>")}, 1, 0, 0, "", "the model's server does not answer with an object of JSON; it sends <html> …</html>"},
+		{"a list", []answer{typed("application/json", "[]")}, 1, 0, 0, "", "the model's server does not answer with an object of JSON; it sends []"},
+		{"an answer of another interface", []answer{typed("application/json", `{"type":"message","content":[{"type":"text","text":"sk-secret"}]}`)}, 1, 0, 0, "", `the model's server does not answer in the form of OpenAI's chat completions; it sends {"type":"message","content":[{"type":"text","text":"…"}]}`},
+		{"an empty stream once", []answer{streamed(""), good}, 2, 500 * time.Millisecond, 625 * time.Millisecond, "ok", ""},
+		{"an empty stream", []answer{streamed(": hello\n\n")}, 4, 3500 * time.Millisecond, 4400 * time.Millisecond, "", "the model's server sends an empty answer"},
 		{"cut after the finish reason", []answer{broken(said + "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n")}, 1, 0, 0, "a", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

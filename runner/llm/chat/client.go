@@ -65,6 +65,7 @@ func (c *Client) Stream(ctx context.Context, r Request) iter.Seq2[Delta, error] 
 						return false
 					}
 				}
+				d.Nothing = c.hidden(d.Nothing)
 				return yield(d, err)
 			})
 			switch {
@@ -173,8 +174,8 @@ var direct = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) er
 func deltas(resp *http.Response) iter.Seq2[Delta, error] {
 	return func(yield func(Delta, error) bool) {
 		a := &assembler{yield: yield}
-		typ, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-		if typ == "application/json" {
+		a.media, _, _ = mime.ParseMediaType(resp.Header.Get("Content-Type"))
+		if a.media == "application/json" {
 			a.whole(resp.Body)
 			return
 		}

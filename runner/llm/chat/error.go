@@ -170,6 +170,11 @@ func explanation(body []byte) string {
 	return oneLine(text)
 }
 
+// beginning returns the beginning of what a server has sent, as one line.
+func beginning(data []byte) string {
+	return oneLine(string(data[:min(len(data), 4*maxExplanation)])) // a character has at most 4 bytes
+}
+
 func oneLine(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) {
@@ -210,16 +215,24 @@ func (c *Client) hide(err error) error {
 	if !errors.As(err, &e) {
 		return err
 	}
-	shown := e.Message
-	for _, secret := range c.secrets() {
-		shown = withoutToken(shown, secret)
-	}
+	shown := c.hidden(e.Message)
 	if shown == e.Message {
 		return err
 	}
 	hidden := *e
 	hidden.Message = shown
 	return &hidden
+}
+
+// hidden returns a text without the secrets.
+func (c *Client) hidden(text string) string {
+	if text == "" {
+		return ""
+	}
+	for _, secret := range c.secrets() {
+		text = withoutToken(text, secret)
+	}
+	return text
 }
 
 // withoutToken replaces a token by "…" where it is not a part of a longer word.
