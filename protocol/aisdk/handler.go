@@ -140,16 +140,6 @@ func (h *handler) agent(name string) (string, error) {
 	return "", tapedeck.Errorf(tapedeck.NotFound, "there is no agent %.128q", name).WithHint("GET /api/v1/agents lists the agents")
 }
 
-// reads returns an error if no chat can be read under the name of an agent. The agent of a chat
-// may run elsewhere, so the default needs no agent.
-func (h *handler) reads(name string) error {
-	if name == defaultAgent {
-		return nil
-	}
-	_, err := h.agent(name)
-	return err
-}
-
 // chat returns the session in the path, "" with an error if its id is no id. A chat is
 // the main thread of a session.
 func chat(r *http.Request) (string, error) {
@@ -157,11 +147,11 @@ func chat(r *http.Request) (string, error) {
 	return id, tapedeck.CheckID("the id of the chat", id)
 }
 
-// find returns the session in the path.
+// find returns the session in the path. The agent there may run elsewhere, so it is any name.
 func (h *handler) find(r *http.Request) (tapedeck.Session, error) {
 	id, err := chat(r)
 	if err == nil {
-		err = h.reads(r.PathValue("agent"))
+		err = tapedeck.CheckID("the name of the agent", r.PathValue("agent"))
 	}
 	if err != nil {
 		return tapedeck.Session{}, err
@@ -170,9 +160,8 @@ func (h *handler) find(r *http.Request) (tapedeck.Session, error) {
 }
 
 // notBegun reports whether err says only that the chat in the path has not begun.
-func (h *handler) notBegun(r *http.Request, head tapedeck.Session, err error) bool {
-	unknown := h.reads(r.PathValue("agent"))
-	return tapedeck.KindOf(err) == tapedeck.NotFound && head.Kind == "" && unknown == nil
+func notBegun(head tapedeck.Session, err error) bool {
+	return tapedeck.KindOf(err) == tapedeck.NotFound && head.Kind == ""
 }
 
 // head returns a session. A stream of Durable Streams is none.
@@ -194,7 +183,7 @@ func (h *handler) stop(w http.ResponseWriter, r *http.Request) error {
 			busy, err = false, nil
 		}
 	}
-	if err != nil && !h.notBegun(r, head, err) {
+	if err != nil && !notBegun(head, err) {
 		return err
 	}
 	return httpapi.WriteJSON(w, http.StatusOK, struct {

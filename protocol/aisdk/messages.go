@@ -29,7 +29,7 @@ func (h *handler) messages(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	head, err := h.find(r)
-	if h.notBegun(r, head, err) {
+	if notBegun(head, err) {
 		w.Header().Set(BegunHeader, "false")
 		return httpapi.WriteJSON(w, http.StatusOK, []uiMessage{})
 	}

@@ -17,7 +17,7 @@ func (h *handler) resume(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	head, err := h.find(r)
-	if h.notBegun(r, head, err) && !r.URL.Query().Has("message") {
+	if notBegun(head, err) && !r.URL.Query().Has("message") {
 		return nothing(w)
 	}
 	if err != nil {
