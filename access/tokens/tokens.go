@@ -126,7 +126,7 @@ type File struct {
 func Parse(b []byte) (File, error) {
 	var f File
 	if m := tomltype.Find(b, &f); m != nil { // the parser ignores a list of labels, so it would limit nothing
-		return f, mistyped(m)
+		return f, mistyped(m, b)
 	}
 	meta, err := toml.Decode(string(b), &f)
 	if err != nil {
@@ -137,7 +137,7 @@ func Parse(b []byte) (File, error) {
 		return f, tapedeck.Errorf(tapedeck.Invalid, "it is no TOML: %w", err)
 	}
 	if unknown := meta.Undecoded(); len(unknown) > 0 {
-		return f, unknownSetting(unknown[0].String())
+		return f, unknownSetting(unknown[0].String(), tomltype.LineOf(b, unknown[0]))
 	}
 	if f.Quota != nil {
 		if err := f.Quota.Check(); err != nil {
@@ -162,16 +162,16 @@ func Parse(b []byte) (File, error) {
 }
 
 // mistyped returns the error of a value of the wrong type.
-func mistyped(m *tomltype.Mismatch) error {
+func mistyped(m *tomltype.Mismatch, text []byte) error {
 	of := ""
 	if id, _ := m.Entry["id"].(string); tapedeck.CheckID("the id", id) == nil {
 		of = " of the token " + id
 	}
-	return tapedeck.Errorf(tapedeck.Invalid, "%s%s %s", m.Setting, of, m)
+	return tapedeck.Errorf(tapedeck.Invalid, "line %d: %s%s %s", m.Line(text), m.Setting, of, m)
 }
 
-func unknownSetting(name string) error {
-	err := tapedeck.Errorf(tapedeck.Invalid, "there is no setting %q", name)
+func unknownSetting(name string, line int) error {
+	err := tapedeck.Errorf(tapedeck.Invalid, "line %d: there is no setting %q", line, name)
 	if name == "token.session" || name == "token.invocation" {
 		return err.WithHint("remove that token: the server makes those of one session, with tapedeck token issue SESSION")
 	}

@@ -240,13 +240,13 @@ func TestParse(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		entry("role = \"user\"\nlabels = [\"team=blue\"]\n"): "token.labels of the token a takes a table such as { name = \"value\" }, not a list",
-		entry("role = 5\n"): "token.role of the token a takes a text in quotes, not a number",
+		entry("role = 5\n"): "line 5: token.role of the token a takes a text in quotes, not a number",
 		entry("role = \"user\"\nexpires = \"2030-01-01\"\n"):         "token.expires of the token a takes a time such as 2030-01-31T12:00:00Z, not a text",
 		"[jwt]\nroles = \"admin\"\n":                                 "jwt.roles takes a table such as",
 		"[quota]\nsubject = 5\n":                                     "quota.subject takes a table, not a number",
 		"[token]\n":                                                  "token takes tables such as [[token]], not a table",
 		"[[token]\n":                                                 "line 2",
-		"[server]\n":                                                 `no setting "server"`,
+		"\n[server]\n":                                               `line 2: there is no setting "server"`,
 		entry("role = \"king\"\n"):                                   `no role "king"`,
 		entry("role = \"agent\"\n"):                                  "no tokens of agents",
 		entry("role = \"user\"\nprefix = \"a b\"\n"):                 `no id begins with the prefix "a b"`,
@@ -255,9 +255,10 @@ func TestParse(t *testing.T) {
 		entry("role = \"user\"\n[token.labels]\na = \"b\\u0007\"\n"): "the label a has a control character",
 		entry("role = \"user\"\n") + entry("role = \"user\"\n"):      "twice",
 		"[[token]]\nid = \"a\"\nhash = \"md5:0\"\nsubject = \"x\"\nrole = \"user\"\n": "the hash of token a",
-		"[quota]\nruns = -1\n":                        "runs is a number",
-		"[quota]\nwords = 1\n":                        `no setting "quota.words"`,
-		entry("role = \"reader\"\nsession = \"s\"\n"): `no setting "token.session"`,
+		"[quota]\nruns = -1\n": "runs is a number",
+		"[quota]\nwords = 1\n": `line 2: there is no setting "quota.words"`,
+		entry("role = \"user\"\n") + "\n" + strings.Replace(entry("role = 5\n"), "\"a\"", "\"b\"", 1): "line 11: token.role of the token b",
+		entry("role = \"reader\"\nsession = \"s\"\n"):                                                 `line 6: there is no setting "token.session"`,
 	} {
 		if _, err := tokens.Parse([]byte(text)); tapedeck.KindOf(err) != tapedeck.Invalid || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)

@@ -22,14 +22,14 @@ type ownerBudget struct {
 
 func (b *budgets) check() error {
 	if err := b.ownerBudget.check("owners"); err != nil {
-		return err
+		return within(err, "budgets")
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.Owner)) {
 		if name == "" || tapedeck.CheckName("the owner", name) != nil {
-			return tapedeck.Errorf(tapedeck.Invalid, "a budget is for an owner whose name is no text of 1 to 512 bytes")
+			return within(tapedeck.Errorf(tapedeck.Invalid, "a budget is for an owner whose name is no text of 1 to 512 bytes"), "budgets", "owner", name)
 		}
 		if err := new(b.Owner[name]).check("the owner " + name); err != nil {
-			return err
+			return within(err, "budgets", "owner", name)
 		}
 	}
 	return nil
@@ -39,10 +39,10 @@ func (b *ownerBudget) check(whose string) error {
 	for period, b := range map[string]*budget{"day": b.Day, "month": b.Month} {
 		what := "the budget of " + whose + " for a " + period
 		if err := b.check(what); err != nil {
-			return err
+			return within(err, period)
 		}
 		if b != nil && b.AtLimit != "" {
-			return tapedeck.Errorf(tapedeck.Invalid, "%s has at_limit, which is a setting of agents", what)
+			return within(tapedeck.Errorf(tapedeck.Invalid, "%s has at_limit, which is a setting of agents", what), period)
 		}
 	}
 	return nil

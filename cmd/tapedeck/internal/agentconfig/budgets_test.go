@@ -35,12 +35,12 @@ day = { turns = 7 }
 
 func TestBadOwnerBudgets(t *testing.T) {
 	for text, want := range map[string]string{
-		"[budgets]\nday = {}\n":                                  "the budget of owners for a day has no limit above 0",
+		"[budgets]\nday = {}\n":                                  "x.toml:2: the budget of owners for a day has no limit above 0",
 		"[budgets]\nmonth = { usd = -1 }\n":                      "for a month has no limit above 0",
 		"[budgets]\nmonth = { usd = nan }\n":                     "for a month has no limit above 0",
 		"[budgets]\nmonth = { usd = inf }\n":                     "for a month has no limit above 0",
-		"[budgets]\nday = { tokens = 5, at_limit = \"stop\" }\n": "has at_limit",
-		"[budgets.owner.ada]\nday = { turns = -3 }\n":            "the budget of the owner ada for a day",
+		"[budgets]\nday = { tokens = 5, at_limit = \"stop\" }\n": "x.toml:2: the budget of owners for a day has at_limit",
+		"[budgets.owner.ada]\nday = { turns = -3 }\n":            "x.toml:2: the budget of the owner ada for a day",
 		"[budgets.owner.\"\"]\nday = { turns = 3 }\n":            "for an owner whose name",
 		"[budgets]\nyear = { usd = 1 }\n":                        "there is no setting",
 		"[budgets]\nday = 5\n":                                   "x.toml",

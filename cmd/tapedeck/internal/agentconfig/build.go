@@ -37,7 +37,7 @@ func (c *Config) Build(folder FolderFunc) ([]deck.Agent, error) {
 	for i := range c.agents {
 		a, err := c.agents[i].build(folder, filepath.Dir(c.Path), c)
 		if err != nil {
-			return nil, err
+			return nil, tapedeck.Errorf(tapedeck.Invalid, "%s: %s", c.agents[i].at, err).WithHint("%s", hintOf(err))
 		}
 		out = append(out, a)
 	}
@@ -181,10 +181,7 @@ func (a *agent) llm(confined *sandbox.Policy) tapedeck.Runner {
 		o.Servers = append(o.Servers, s)
 	}
 	for name, v := range a.Parameters {
-		raw, err := json.Marshal(v)
-		if err != nil {
-			env.missing = append(env.missing, "parameters."+name)
-		}
+		raw, _ := json.Marshal(v) // checkNumbers has done it
 		if o.Parameters == nil {
 			o.Parameters = map[string]json.RawMessage{}
 		}

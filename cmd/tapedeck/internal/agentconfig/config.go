@@ -3,10 +3,11 @@
 package agentconfig
 
 import (
-	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"os"
 	"slices"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/procgroup"
+	"github.com/tapedeck/tapedeck/internal/tomltype"
 	"github.com/tapedeck/tapedeck/runner/process"
 	"github.com/tapedeck/tapedeck/runner/script"
 )
@@ -89,6 +91,9 @@ type agent struct {
 	TaskVariable string            `toml:"task_variable"`
 	Agents       map[string]string `toml:"agents"`
 }
+
+// maxPrice is the highest price: the cost of a run stays a number.
+const maxPrice = 1e9
 
 // A price is the price of a million tokens, in US dollars.
 type price struct {
@@ -174,19 +179,20 @@ func parse(path string, text []byte) (Config, error) {
 		return c, tapedeck.Errorf(tapedeck.Invalid, "%s has a value that its setting cannot have", path).Because(err)
 	}
 	if unknown := slices.DeleteFunc(md.Undecoded(), inAny); len(unknown) > 0 {
-		return c, tapedeck.Errorf(tapedeck.Invalid, "%s:%d: there is no setting %q", path, lineOf(text, unknown[0]), strings.Join(unknown[0], ".")).
+		return c, tapedeck.Errorf(tapedeck.Invalid, "%s:%d: there is no setting %q", path, tomltype.LineOf(text, unknown[0]), strings.Join(unknown[0], ".")).
 			WithHint("docs/agents/README.md lists all settings")
 	}
-	if err := c.budgets.check(); err != nil {
-		return c, tapedeck.Errorf(tapedeck.Invalid, "%s: %s", path, err).WithHint("%s", hintOf(err))
-	}
-	if err := c.retention.check(); err != nil {
-		return c, tapedeck.Errorf(tapedeck.Invalid, "%s: %s", path, err).WithHint("%s", hintOf(err))
+	for _, check := range []func() error{c.budgets.check, c.retention.check} {
+		if err := check(); err != nil {
+			var m *misplaced
+			errors.As(err, &m)
+			return c, tapedeck.Errorf(tapedeck.Invalid, "%s:%d: %s", path, tomltype.LineOf(text, m.key), err).WithHint("%s", hintOf(err))
+		}
 	}
 	seen := map[string]bool{}
 	for i := range c.agents {
 		a := &c.agents[i]
-		a.at = fmt.Sprintf("%s:%d", path, lineOfAgent(text, i))
+		a.at = fmt.Sprintf("%s:%d", path, tomltype.LineOfEntry(text, "agent", i))
 		if err := a.check(seen); err != nil {
 			return c, tapedeck.Errorf(tapedeck.Invalid, "%s: %s", a.at, err).WithHint("%s", hintOf(err))
 		}
@@ -194,11 +200,31 @@ func parse(path string, text []byte) (Config, error) {
 	for i := range c.agents {
 		for _, name := range c.agents[i].Starts {
 			if !seen[name] {
-				return c, tapedeck.Errorf(tapedeck.Invalid, "%s:%d: %s may start the agent %q, which is not configured", path, lineOfAgent(text, i), c.agents[i].Name, name)
+				return c, tapedeck.Errorf(tapedeck.Invalid, "%s:%d: %s may start the agent %q, which is not configured", path, tomltype.LineOfEntry(text, "agent", i), c.agents[i].Name, name)
 			}
 		}
 	}
 	return c, nil
+}
+
+// A misplaced is an error of a setting that is in no list of tables.
+type misplaced struct {
+	key toml.Key
+	error
+}
+
+func (m *misplaced) Unwrap() error { return m.error }
+
+// within returns err as one of the setting that key leads to, nil for nil.
+func within(err error, key ...string) error {
+	var m *misplaced
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &m):
+		return &misplaced{slices.Concat(key, m.key), m.error}
+	}
+	return &misplaced{key, err}
 }
 
 // inAny reports whether a key is inside of a setting that may have any content. The parser
@@ -224,60 +250,6 @@ func hintOf(err error) string {
 	return ""
 }
 
-// lineOf returns the line of a setting, which the parser does not report: also that of a table
-// on one line that has the setting in it.
-func lineOf(text []byte, key toml.Key) int {
-	for n := len(key); n > 1; n-- {
-		if line := lineOfKey(text, key[:n]); line > 0 {
-			return line
-		}
-	}
-	n := 0
-	for l := range bytes.Lines(text) {
-		if n++; bytes.Contains(l, []byte(key[len(key)-1])) {
-			return n
-		}
-	}
-	return 0
-}
-
-// lineOfKey returns the line that begins with a setting, or with the table of this name; 0 if
-// there is none.
-func lineOfKey(text []byte, key toml.Key) int {
-	table, n := "", 0
-	for l := range bytes.Lines(text) {
-		n++
-		line := strings.TrimSpace(string(l))
-		if header, ok := strings.CutPrefix(line, "["); ok {
-			header, _, _ = strings.Cut(strings.TrimPrefix(header, "["), "]")
-			table = strings.TrimSpace(header) + "."
-			if table == key.String()+"." {
-				return n
-			}
-			continue
-		}
-		given, _, ok := strings.Cut(line, "=")
-		if ok && table+strings.TrimSpace(given) == key.String() {
-			return n
-		}
-	}
-	return 0
-}
-
-// lineOfAgent returns the line where the agent with index i begins.
-func lineOfAgent(text []byte, i int) int {
-	n, found := 0, -1
-	for l := range bytes.Lines(text) {
-		n++
-		if line := strings.ReplaceAll(string(l), " ", ""); strings.HasPrefix(line, "[[agent]]") {
-			if found++; found == i {
-				return n
-			}
-		}
-	}
-	return 1
-}
-
 // kinds are the kinds of agents.
 var kinds = []string{"a2a", "acp", "agui", "llm", "process", "script", "workflow"}
 
@@ -297,8 +269,8 @@ func (a *agent) check(seen map[string]bool) error {
 	if err := a.applyPreset(); err != nil {
 		return err
 	}
-	if a.KillAfter != nil && *a.KillAfter <= 0 {
-		return tapedeck.Errorf(tapedeck.Invalid, "kill_after of the agent %s must be above 0", a.Name)
+	if err := a.checkNumbers(); err != nil {
+		return err
 	}
 	if !slices.Contains(kinds, a.Kind) {
 		return tapedeck.Errorf(tapedeck.Invalid, "the agent %s has no known kind", a.Name).WithHint("the kinds are %s", strings.Join(kinds, ", "))
@@ -319,6 +291,40 @@ func (a *agent) check(seen map[string]bool) error {
 		return err
 	}
 	return a.checkSandbox()
+}
+
+// checkNumbers refuses numbers that mean nothing.
+func (a *agent) checkNumbers() error {
+	if a.KillAfter != nil && *a.KillAfter <= 0 {
+		return tapedeck.Errorf(tapedeck.Invalid, "kill_after of the agent %s must be above 0", a.Name)
+	}
+	if a.MaxTurns < 0 {
+		return tapedeck.Errorf(tapedeck.Invalid, "max_turns of the agent %s is below 0", a.Name).WithHint("leave it out for 50")
+	}
+	for _, t := range []struct {
+		name  string
+		limit *time.Duration
+	}{{"run_timeout", a.RunTimeout}, {"idle_timeout", a.IdleTimeout}} {
+		if t.limit != nil && *t.limit < 0 {
+			return tapedeck.Errorf(tapedeck.Invalid, "%s of the agent %s is below 0", t.name, a.Name).WithHint(`"0s" is no limit`)
+		}
+	}
+	for _, model := range slices.Sorted(maps.Keys(a.Prices)) {
+		p := a.Prices[model]
+		for _, v := range []*float64{&p.Input, &p.Output, p.CachedInput, p.CacheWrite} {
+			if v != nil && !(*v >= 0 && *v <= maxPrice) { // also if it is no number
+				return tapedeck.Errorf(tapedeck.Invalid, "the prices of the model %.100q of the agent %s are not all numbers from 0 to %d", model, a.Name, int(maxPrice))
+			}
+		}
+	}
+	for _, table := range []map[string]any{a.Parameters, a.Variables} {
+		for _, name := range slices.Sorted(maps.Keys(table)) {
+			if _, err := json.Marshal(table[name]); err != nil {
+				return tapedeck.Errorf(tapedeck.Invalid, "%.100q of the agent %s has a value that JSON does not have, such as nan", name, a.Name)
+			}
+		}
+	}
+	return nil
 }
 
 func (a *agent) checkLists() error {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/deck"
 	"github.com/tapedeck/tapedeck/runner"
 )
@@ -152,9 +153,33 @@ func TestConfigErrors(t *testing.T) {
 		"[[agent]]\nname = \"a\"\npreset = \"ollama\"\nmodels = [\"m\"]\n":                                     "but no model",
 		"[[agent]]\nname = \"a\"\npreset = \"ollama\"\nfolders = [\"\"]\n":                                     "1 to 512 bytes",
 		"[[agent]]\nname = \"a\"\nkind = \"script\"\nfolders = [\"x\"]\n":                                      "folders is not a setting",
+		"[[agent]]\nname=\"a\"\nkind=\"llm\"\nmax_turns=-1\n":                                                  "x.toml:1: max_turns of the agent a is below 0",
+		"[[agent]]\nname=\"a\"\nkind=\"llm\"\nrun_timeout=\"-1s\"\n":                                           "run_timeout of the agent a is below 0",
+		"[[agent]]\nname=\"a\"\nkind=\"llm\"\nidle_timeout=\"-1m\"\n":                                          "idle_timeout of the agent a is below 0",
+		"[[agent]]\nname=\"a\"\nkind=\"llm\"\nprices={m={input=-1}}\n":                                         "the prices of the model \"m\"",
+		"[[agent]]\nname=\"a\"\nkind=\"llm\"\nprices={m={input=1, cached_input=nan}}\n":                        "the prices of the model \"m\"",
+		"[[agent]]\nname=\"a\"\nkind=\"llm\"\nprices={m={input=1, cache_write=inf}}\n":                         "the prices of the model \"m\"",
+		"[[agent]]\nname=\"a\"\nkind=\"llm\"\nparameters={temperature=nan}\n":                                  "\"temperature\" of the agent a has a value that JSON does not have",
+		"[[agent]]\nname=\"a\"\nkind=\"workflow\"\nfile=\"f\"\nvariables={v=[inf]}\n":                          "\"v\" of the agent a has a value that JSON does not have",
 	} {
 		_, err := parse("x.toml", []byte(text))
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error()+hintOf(err), secret) {
+			t.Errorf("%s\ngot %v, want %s", text, err, want)
+		}
+	}
+}
+
+// What only the runner knows of an agent is an error with a line, too.
+func TestBuildErrors(t *testing.T) {
+	for text, want := range map[string]string{
+		"\n[[agent]]\nname=\"a\"\nkind=\"process\"\ncommand=\"c\"\ndialect=\"nope\"\n":    "x.toml:2: the agent a: ",
+		"\n\n[[agent]]\nname=\"a\"\nkind=\"process\"\ncommand=\"c\"\ndialect=\"lines\"\n": "x.toml:3: the agent a: ",
+	} {
+		c, err := parse("x.toml", []byte(text))
+		if err == nil {
+			_, err = c.Build(someFolder)
+		}
+		if err == nil || !strings.Contains(err.Error(), want) || tapedeck.KindOf(err) != tapedeck.Invalid {
 			t.Errorf("%s\ngot %v, want %s", text, err, want)
 		}
 	}

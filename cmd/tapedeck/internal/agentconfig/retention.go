@@ -32,17 +32,17 @@ const (
 
 func (r *retention) check() error {
 	if _, err := r.rule("retention"); err != nil {
-		return err
+		return within(err, "retention")
 	}
 	if err := tapedeck.CheckName("the label", r.Label); r.Label != "" && err != nil {
-		return tapedeck.Errorf(tapedeck.Invalid, "keep_label of retention is no name of a label")
+		return within(tapedeck.Errorf(tapedeck.Invalid, "keep_label of retention is no name of a label"), "retention", "keep_label")
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Owner)) {
 		if name == "" || tapedeck.CheckName("the owner", name) != nil {
-			return tapedeck.Errorf(tapedeck.Invalid, "a retention is for an owner whose name is no text of 1 to 512 bytes")
+			return within(tapedeck.Errorf(tapedeck.Invalid, "a retention is for an owner whose name is no text of 1 to 512 bytes"), "retention", "owner", name)
 		}
 		if _, err := new(r.Owner[name]).rule("the retention of the owner " + name); err != nil {
-			return err
+			return within(err, "retention", "owner", name)
 		}
 	}
 	return nil
@@ -52,7 +52,7 @@ func (r *retention) check() error {
 func (k *keepRule) rule(what string) (out deck.RetentionRule, err error) {
 	if k.Sessions != nil {
 		if out.Sessions = *k.Sessions; out.Sessions < 1 {
-			return out, tapedeck.Errorf(tapedeck.Invalid, "max_sessions of %s is not above 0", what).WithHint("leave it out for no limit")
+			return out, within(tapedeck.Errorf(tapedeck.Invalid, "max_sessions of %s is not above 0", what).WithHint("leave it out for no limit"), "max_sessions")
 		}
 	}
 	if k.Age == nil {
@@ -65,7 +65,8 @@ func (k *keepRule) rule(what string) (out deck.RetentionRule, err error) {
 		age = time.Duration(min(max(days, 0), int(maxAge/(24*time.Hour))+1)) * 24 * time.Hour
 	}
 	if err != nil || age < minAge || age > maxAge {
-		return out, tapedeck.Errorf(tapedeck.Invalid, "max_age of %s is no time from a minute to a hundred years", what).WithHint(`write it as "90d" or "12h"; leave it out for no limit`)
+		return out, within(tapedeck.Errorf(tapedeck.Invalid, "max_age of %s is no time from a minute to a hundred years", what).
+			WithHint(`write it as "90d" or "12h"; leave it out for no limit`), "max_age")
 	}
 	out.Age = age
 	return out, nil

@@ -1,7 +1,6 @@
 package agentconfig
 
 import (
-	"bytes"
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
@@ -14,16 +13,11 @@ func checkTypes(path string, text []byte, file any) error {
 	if m == nil {
 		return nil
 	}
-	of, begin := "", 0
-	if strings.HasPrefix(m.Setting, "agent.") {
-		begin = lineOfAgent(text, m.Index) - 1
-		if name, _ := m.Entry["name"].(string); tapedeck.CheckID("the name", name) == nil {
-			of = " of the agent " + name
-		}
+	of := ""
+	if name, _ := m.Entry["name"].(string); strings.HasPrefix(m.Setting, "agent.") && tapedeck.CheckID("the name", name) == nil {
+		of = " of the agent " + name
 	}
-	rest := bytes.Join(bytes.SplitAfter(text, []byte("\n"))[begin:], nil)
-	line := begin + max(1, lineOf(rest, strings.Split(m.Setting, ".")))
-	e := tapedeck.Errorf(tapedeck.Invalid, "%s:%d: %s%s %s", path, line, m.Setting, of, m)
+	e := tapedeck.Errorf(tapedeck.Invalid, "%s:%d: %s%s %s", path, m.Line(text), m.Setting, of, m)
 	if m.Setting == "agent.command" {
 		return e.WithHint(`command is the program alone, and args has its arguments: command = "my-agent", args = ["--acp"]`)
 	}
