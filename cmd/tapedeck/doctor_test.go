@@ -10,7 +10,7 @@ import (
 	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/agentconfig"
 )
 
-// TestAgentsThatCannotRun: what would stop a start is known before it, and is forgotten when it
+// TestAgentsThatCannotRun: what would stop a start is known before it, and no longer said when it
 // is mended.
 func TestAgentsThatCannotRun(t *testing.T) {
 	dir := t.TempDir()
