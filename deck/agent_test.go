@@ -60,6 +60,27 @@ func TestPanicIsLogged(t *testing.T) {
 	}
 }
 
+// TestReady: an agent that is not ready is listed with the reason, and takes no task.
+func TestReady(t *testing.T) {
+	missing := tapedeck.Errorf(tapedeck.Unavailable, "its folder does not exist")
+	idle := func(context.Context, tapedeck.Invocation) iter.Seq2[tapedeck.Event, error] {
+		return func(func(tapedeck.Event, error) bool) {}
+	}
+	d, err := deck.Open(t.Context(), "", deck.Options{
+		InMemory: true, Agents: []deck.Agent{{Name: "a", Runner: tapedeck.RunnerFunc(idle), Ready: func() error { return missing }}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close(t.Context())
+	if a := d.Agents()[0]; a.Unavailable != missing.Message {
+		t.Errorf("%+v", a)
+	}
+	if _, err := d.Run(t.Context(), api.Task{Text: "go"}); tapedeck.KindOf(err) != tapedeck.Unavailable || !strings.Contains(err.Error(), missing.Message) {
+		t.Errorf("it runs: %v", err)
+	}
+}
+
 // TestKillAfter: a cancel waits for an agent that does not stop as long as KillAfter
 // says, that of the agent or else that of the deck, and so does Close.
 func TestKillAfter(t *testing.T) {

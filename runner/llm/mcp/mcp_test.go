@@ -1,10 +1,12 @@
 package mcp_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -111,6 +113,39 @@ func TestUnreached(t *testing.T) {
 		if err != nil && strings.Contains(err.Error(), secret) {
 			t.Errorf("it has %s: %v", secret, err)
 		}
+	}
+}
+
+// TestLost: a server that goes away in the middle of an answer is no reason to show its URL.
+func TestLost(t *testing.T) {
+	handler := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server() }, nil)
+	lost := make(chan struct{}) // closed when the server takes no more requests
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body) // a part of it is no call either
+		select {
+		case <-lost:
+			panic(http.ErrAbortHandler)
+		default:
+		}
+		if strings.Contains(string(body), `"tools/call"`) {
+			close(lost)
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = io.WriteString(w, "id: 1\nretry: 1\ndata:\n\n")
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		handler.ServeHTTP(w, r)
+	}))
+	defer s.Close()
+	c, err := mcp.Connect(t.Context(), mcp.Server{Name: "test", URL: s.URL + "/s3cret/mcp?key=t0psecret"}, mcp.Run{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	got := find(t, c, "test__echo").Run(t.Context(), tool.Call{Arguments: json.RawMessage(`{"text":"hi"}`)})
+	if !got.Failed || strings.Contains(got.Text, "s3cret") || strings.Contains(got.Text, "t0psecret") {
+		t.Errorf("%+v", got)
 	}
 }
 
