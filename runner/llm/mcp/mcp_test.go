@@ -116,7 +116,7 @@ func TestUnreached(t *testing.T) {
 	}
 }
 
-// TestLost: a server that goes away in the middle of an answer is no reason to show its URL.
+// TestLost: a server that disconnects in the middle of an answer is no reason to show its URL.
 func TestLost(t *testing.T) {
 	handler := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server() }, nil)
 	lost := make(chan struct{}) // closed when the server takes no more requests
