@@ -145,7 +145,7 @@ func FuzzTextEvents(f *testing.F) {
 }
 
 // do is must for a property: every answer that is no error is accepted.
-func do(t *rapid.T, handler http.Handler, method, path, body string, headers ...string) *http.Response {
+func do(t rapid.TB, handler http.Handler, method, path, body string, headers ...string) *http.Response {
 	t.Helper()
 	r := httptest.NewRequest(method, "/v1/stream/"+path, strings.NewReader(body))
 	for i := 0; i < len(headers); i += 2 {

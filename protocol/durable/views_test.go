@@ -157,7 +157,7 @@ func text(messages []json.RawMessage) []string {
 }
 
 // decode appends the messages of a page to out.
-func decode(t *rapid.T, resp *http.Response, out *[]json.RawMessage) {
+func decode(t rapid.TB, resp *http.Response, out *[]json.RawMessage) {
 	t.Helper()
 	var page []json.RawMessage
 	if err := json.NewDecoder(resp.Body).Decode(&page); err != nil {
