@@ -59,7 +59,7 @@ type history struct {
 	dropped  int // passages that were dropped before the first of passages
 	message  map[string]*passage
 	call     map[string]*passage
-	seen     map[string]bool // ids of complete messages
+	seen     map[string]bool // ids of the answers of tools that are messages
 }
 
 // History returns the conversation of a thread as a text for an agent; "" if there is
@@ -105,7 +105,7 @@ func (h *history) add(e tapedeck.Event) {
 	}
 	switch d := data.(type) {
 	case payload.MessageAdded:
-		h.whole(&d.Message)
+		h.whole(e.Invocation, &d.Message)
 	case payload.TextMessageStart:
 		if id := e.Invocation + "\x00" + d.MessageID; h.message[id] == nil { // agents use an id again in their next run
 			h.message[id] = h.passage("Assistant", id, maxPassage)
@@ -152,24 +152,35 @@ func (h *history) answered(id, text string) {
 	}
 }
 
-func (h *history) whole(m *payload.Message) {
-	if h.seen[m.ID] {
-		return
-	}
-	h.seen[m.ID] = true
+func (h *history) whole(invocation string, m *payload.Message) {
 	switch m.Role {
 	case payload.RoleUser:
-		h.passage("User", m.ID, maxPassage).write(m.Text())
+		h.replace("User", m.ID, m.Text())
 	case payload.RoleAssistant:
-		h.passage("Assistant", m.ID, maxPassage).write(m.Text())
+		h.replace("Assistant", invocation+"\x00"+m.ID, m.Text())
 		for _, k := range m.ToolCalls {
 			if h.called(k.ID, k.Function.Name) {
 				h.call[k.ID].write(k.Function.Arguments)
 			}
 		}
 	case payload.RoleTool:
-		h.answered(m.ToolCallID, cmp.Or(m.Text(), m.Error))
+		if !h.seen[m.ID] {
+			h.seen[m.ID] = true
+			h.answered(m.ToolCallID, cmp.Or(m.Text(), m.Error))
+		}
 	}
+}
+
+// replace begins the passage of a message with a text, or gives it another text.
+func (h *history) replace(speaker, id, text string) {
+	p := h.message[id]
+	if p == nil {
+		p = h.passage(speaker, id, maxPassage)
+		h.message[id] = p
+	}
+	p.text.Reset()
+	p.halves, p.space, p.cut = payload.Halves{}, maxPassage, false
+	p.write(text)
 }
 
 // String returns the text, with the newest passages that fit.

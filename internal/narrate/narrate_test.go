@@ -294,6 +294,23 @@ func TestHistory(t *testing.T) {
 	}
 }
 
+// A whole message replaces the one of its run that has its id, and the run can continue it.
+func TestHistoryOfAReplacedMessage(t *testing.T) {
+	said := func(text string) payload.Payload {
+		return payload.TextMessageContent{MessageID: "m", Delta: payload.Piece(text)}
+	}
+	got, err := History(t.Context(), "main", 1<<20, events(
+		payload.TextMessageStart{MessageID: "m"}, said("Three of five"), payload.TextMessageEnd{MessageID: "m"},
+		payload.MessageAdded{Message: payload.NewMessage("m", payload.RoleAssistant, "Four")},
+		payload.TextMessageStart{MessageID: "m"}, said(" of five"),
+		payload.MessageAdded{Message: payload.NewMessage("u", payload.RoleUser, "draft")},
+		payload.MessageAdded{Message: payload.NewMessage("u", payload.RoleUser, "fine")},
+	))
+	if want := "\nAssistant: Four of five\n\nUser: fine\n"; err != nil || !strings.Contains(got, want) || strings.Contains(got, "Three") {
+		t.Errorf("%v: there is not only %q in\n%s", err, want, got)
+	}
+}
+
 // TestHistoryOfCallsWithoutArguments has calls of agents that report no arguments.
 func TestHistoryOfCallsWithoutArguments(t *testing.T) {
 	titled := payload.ToolCallStart{ToolCallID: "c", ToolCallName: "execute"}

@@ -164,8 +164,14 @@ func (f *fold) artifact(e *tapedeck.Event, t *text, delta string) []sdk.Event {
 	if delta == "" {
 		return nil // it was half of a character
 	}
+	return f.part(e, t, delta, t.artifact != "")
+}
+
+// part returns the update that appends a part to the artifact of a message, or else
+// replaces the artifact.
+func (f *fold) part(e *tapedeck.Event, t *text, delta string, more bool) []sdk.Event {
 	u := &sdk.TaskArtifactUpdateEvent{
-		TaskID: sdk.TaskID(f.id()), ContextID: f.session, Append: t.artifact != "", Metadata: metadata(keyInvocation, e.Invocation),
+		TaskID: sdk.TaskID(f.id()), ContextID: f.session, Append: more, Metadata: metadata(keyInvocation, e.Invocation),
 		Artifact: &sdk.Artifact{Parts: sdk.ContentParts{sdk.NewTextPart(delta)}},
 	}
 	if t.artifact == "" {
@@ -239,12 +245,20 @@ func (f *fold) messageAdded(e *tapedeck.Event) []sdk.Event {
 }
 
 // wholeMessage returns the updates of a message of the agent that was not streamed: its
-// text is an artifact, too.
+// text is an artifact, too. It replaces a message of the run that has its id.
 func (f *fold) wholeMessage(e *tapedeck.Event, m *payload.Message, parts []*sdk.Part) (out []sdk.Event) {
-	if len(parts) > 0 {
-		t := &text{id: m.ID, invocation: e.Invocation}
+	key := e.Invocation + divider + m.ID
+	t := f.texts[key]
+	if replaced := t != nil && t.artifact != ""; replaced || len(parts) > 0 {
+		if t == nil || t.role != payload.RoleAssistant {
+			t = &text{id: m.ID, role: payload.RoleAssistant, invocation: e.Invocation}
+			f.texts[key] = t
+		}
+		t.text.Reset()
 		t.text.WriteString(m.Text())
-		out = f.artifact(e, t, m.Text())
+		t.halves = payload.Halves{}
+		out = f.part(e, t, m.Text(), false)
+		parts = []*sdk.Part{sdk.NewTextPart(m.Text())}
 	}
 	for _, k := range m.ToolCalls {
 		c := &toolCall{name: k.Function.Name}

@@ -215,6 +215,14 @@ func (r *replay) sendEvent(e *tapedeck.Event) error {
 		return r.sendJump(e, &j)
 	}
 	r.elements.note(e)
+	if element := r.elements.of(e.ThreadName()).element; element != "" && r.out.replaces(e) {
+		now, err := r.Views.Snapshot(r.ctx, r.session, view.Query{At: new(e.Offset + 1), Limit: maxShown})
+		if err != nil {
+			return err
+		}
+		r.out.begin(&now)
+		return r.sendSnapshot(element, e.Offset+1)
+	}
 	if k, ok := r.out.reopens(e); ok {
 		before, err := r.Views.Snapshot(r.ctx, r.session, view.Query{At: new(e.Offset), Thread: k.thread, Limit: maxShown})
 		if err != nil {

@@ -22,6 +22,7 @@ type replayEncoder struct {
 	elements *elements
 	open     map[openKey]*openText
 	calls    map[openKey]*openCall
+	running  map[string]bool // the invocations of open runs
 }
 
 // An openKey names a text, a thought or a call of a thread.
@@ -58,10 +59,11 @@ type openCall struct {
 
 // begin sets what is open as of a snapshot of all threads.
 func (r *replayEncoder) begin(s *view.Snapshot) {
-	r.open, r.calls = make(map[openKey]*openText), make(map[openKey]*openCall)
-	running := make(map[string]bool)
+	r.open, r.calls, r.running = make(map[openKey]*openText), make(map[openKey]*openCall), make(map[string]bool)
 	for i := range s.Runs {
-		running[s.Runs[i].Invocation] = s.Runs[i].Status == tapedeck.StatusRunning
+		if s.Runs[i].Status == tapedeck.StatusRunning {
+			r.running[s.Runs[i].Invocation] = true
+		}
 	}
 	for i := range s.Messages {
 		m := &s.Messages[i]
@@ -69,7 +71,7 @@ func (r *replayEncoder) begin(s *view.Snapshot) {
 		switch {
 		case !o.ended:
 			o.text.WriteString(string(m.Pieces()))
-		case m.Role != roleAssistant || !running[m.Invocation]:
+		case m.Role != roleAssistant || !r.running[m.Invocation]:
 			continue // nothing opens it again
 		}
 		r.open[openKey{m.Thread, m.ID, o.thought}] = o
@@ -94,6 +96,17 @@ func (r *replayEncoder) reopens(e *tapedeck.Event) (k openKey, ok bool) {
 	k = textKey(e, &d)
 	o := r.open[k]
 	return k, o != nil && o.ended && o.invocation == e.Invocation && byAgent(&d)
+}
+
+// replaces reports whether e is a whole message that replaces a text of its run, which the
+// protocol cannot say.
+func (r *replayEncoder) replaces(e *tapedeck.Event) bool {
+	var d payload.MessageAdded
+	if e.Type != tapedeck.MessageAdded || !e.Unpack(&d) || d.Message.Role != roleAssistant {
+		return false
+	}
+	o := r.open[openKey{thread: e.Thread, id: d.Message.ID}]
+	return o != nil && !o.told && o.invocation == e.Invocation
 }
 
 // restore gives a text that is opened again the words that it had before.
@@ -139,6 +152,8 @@ func (r *replayEncoder) encode(e *tapedeck.Event) []*replayMessage {
 
 func (r *replayEncoder) messages(e *tapedeck.Event, d *parts) []*replayMessage {
 	switch e.Type {
+	case tapedeck.RunStarted:
+		r.running[e.Invocation] = true
 	case tapedeck.MessageAdded:
 		return r.whole(e)
 	case tapedeck.TextMessageStart, tapedeck.ReasoningMessageStart:
@@ -242,6 +257,7 @@ func (r *replayEncoder) result(k openKey, text string) []*replayMessage {
 
 // endRun ends the texts that a run has left open. Its calls may still be answered.
 func (r *replayEncoder) endRun(e *tapedeck.Event) (out []*replayMessage) {
+	delete(r.running, e.Invocation)
 	for k, o := range r.open {
 		if k.thread == e.Thread && o.invocation == e.Invocation {
 			out = append(out, r.endText(k)...)
@@ -267,6 +283,9 @@ func (r *replayEncoder) whole(e *tapedeck.Event) (out []*replayMessage) {
 	case roleUser, roleAssistant:
 	default:
 		return nil
+	}
+	if m.Role == roleAssistant && r.running[e.Invocation] { // its run may open it again, or replace it
+		r.open[openKey{thread: e.Thread, id: m.ID}] = &openText{invocation: e.Invocation, ended: true}
 	}
 	if text != "" {
 		out = append(out, &replayMessage{Type: typeTextStart, MessageID: m.ID, Role: m.Role},

@@ -69,7 +69,10 @@ type a2aUpdate struct {
 	Kind         string
 	Task         *a2aTask
 	StatusUpdate *struct{ Status a2aStatus }
-	Artifact     *struct{ Artifact a2aArtifact } `json:"artifactUpdate"`
+	Artifact     *struct {
+		Artifact a2aArtifact
+		Append   bool
+	} `json:"artifactUpdate"`
 }
 
 // a2aResuming follows with version 1.0, and continues a stream with Last-Event-ID.
@@ -239,6 +242,9 @@ func (a *a2aReader) apply(u *a2aUpdate) {
 		if i < 0 {
 			t.Artifacts = append(t.Artifacts, &part)
 			return
+		}
+		if !u.Artifact.Append {
+			t.Artifacts[i].Parts = nil
 		}
 		t.Artifacts[i].Parts = append(t.Artifacts[i].Parts, part.Parts...)
 	}

@@ -191,8 +191,10 @@ func (f *farAgent) run(ctx context.Context, in tapedeck.Invocation) iter.Seq2[ta
 }
 
 // serve serves the agent with A2A, and returns the configuration of a server that uses it.
-func (f *farAgent) serve(t *testing.T) (config string) {
-	d, err := deck.Open(t.Context(), "", deck.Options{InMemory: true, Agents: []deck.Agent{{Name: "helper", Runner: tapedeck.RunnerFunc(f.run)}}})
+func (f *farAgent) serve(t *testing.T) (config string) { return serveFar(t, f.run) }
+
+func serveFar(t *testing.T, run tapedeck.RunnerFunc) (config string) {
+	d, err := deck.Open(t.Context(), "", deck.Options{InMemory: true, Agents: []deck.Agent{{Name: "helper", Runner: run}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,6 +255,35 @@ func TestRunThatContinues(t *testing.T) {
 	w.reloadPages()
 	if forth := w.awaitSame(nil); !slices.Equal(forth, both) {
 		t.Errorf("after the undo the conversation is %q", forth)
+	}
+}
+
+// An agent that works elsewhere replaces what it has said, and continues it. All protocols
+// that have ids of messages show the same conversation.
+func TestAgentElsewhereReplacesItsWords(t *testing.T) {
+	w := newWorld(t, "team.far", "--config", serveFar(t, func(_ context.Context, in tapedeck.Invocation) iter.Seq2[tapedeck.Event, error] {
+		return func(yield func(tapedeck.Event, error) bool) {
+			for _, p := range []payload.Payload{
+				payload.TextMessageStart{MessageID: "m" + in.ID}, payload.TextMessageContent{MessageID: "m" + in.ID, Delta: "Three of five"}, payload.TextMessageEnd{MessageID: "m" + in.ID},
+				payload.MessageAdded{Message: payload.NewMessage("m"+in.ID, payload.RoleAssistant, "Four")},
+				payload.TextMessageStart{MessageID: "m" + in.ID}, payload.TextMessageContent{MessageID: "m" + in.ID, Delta: " of five"}, payload.TextMessageEnd{MessageID: "m" + in.ID},
+			} {
+				if !yield(payload.NewEvent(p), nil) {
+					return
+				}
+			}
+		}
+	}))
+	defer w.stop()
+	w.readers = slices.DeleteFunc(w.readers, func(r *reader) bool { return r.parts })
+	if _, err := w.api().Create(w.ctx, api.NewSession{ID: session}); err != nil {
+		t.Fatal(err)
+	}
+	w.followAll()
+	w.awaitEnd(w.task("How many?", ""))
+	w.again()
+	if said := texts(w.awaitSame(nil), payload.RoleAssistant); !slices.Equal(said, []string{"Four of five"}) {
+		t.Errorf("the agent has said %q", said)
 	}
 }
 

@@ -27,16 +27,17 @@ type opened struct {
 // A scribe writes random runs as an external program does.
 type scribe struct {
 	*rand.Rand
-	lines   []string // the events
-	inv     string
-	open    []opened
-	names   map[string]bool // of what is open
-	said    map[string]bool // the texts that have begun
-	again   bool            // a text was opened again
-	retried bool            // a run has repeated a step
-	places  []int64         // offsets at which no call is open
-	left    bool            // a run has failed and left something open
-	stepAt  int             // the number of lines at which an attempt can begin; 0 for none
+	lines    []string // the events
+	inv      string
+	open     []opened
+	names    map[string]bool // of what is open
+	said     map[string]bool // the texts that have begun
+	again    bool            // a text was opened again
+	retried  bool            // a run has repeated a step
+	replaced bool            // a whole message has replaced a text
+	places   []int64         // offsets at which no call is open
+	left     bool            // a run has failed and left something open
+	stepAt   int             // the number of lines at which an attempt can begin; 0 for none
 }
 
 func (s *scribe) add(typ, format string, args ...any) {
@@ -98,7 +99,12 @@ func (s *scribe) step(n, step int) {
 	if len(s.open) == 0 && s.IntN(2) == 0 {
 		s.stepAt = len(s.lines)
 	}
-	switch s.IntN(9) {
+	switch s.IntN(10) {
+	case 9: // it replaces a text that has ended, or is new
+		if !s.names["m"+id] {
+			s.replaced, s.said[id] = s.replaced || s.said[id], true
+			s.add("message.added", `{"message":{"id":"m%s","role":"assistant","content":"other%d "}}`, id, step)
+		}
 	case 8:
 		if s.stepAt < len(s.lines) {
 			s.add("attempt.superseded", `{"fromOffset":%d,"reason":"it broke off"}`, s.stepAt+1)
@@ -170,7 +176,7 @@ func randomRun(t *testing.T, seed uint64) {
 	w.followAll()
 	w.write(s.lines[cut:])
 	w.again()
-	if s.retried { // the task protocol does not say so
+	if s.retried || s.replaced { // the task protocol does not say so
 		w.reloadPages()
 	}
 	w.awaitSame(nil)
@@ -190,6 +196,37 @@ func randomRun(t *testing.T, seed uint64) {
 	t.Logf("the session goes back to offset %d", to)
 	w.reloadPages()
 	w.awaitSame(unaware)
+}
+
+// A whole message replaces one that its run has streamed, and the run continues it. All
+// protocols show the same conversation.
+func TestReplacedMessage(t *testing.T) {
+	s := &scribe{Rand: rand.New(rand.NewPCG(1, 1)), said: map[string]bool{}, replaced: true}
+	s.inv = "run1"
+	s.add("RUN_STARTED", `{"threadId":"t","runId":"run1"}`)
+	say := func(delta string) {
+		s.add("TEXT_MESSAGE_START", `{"messageId":"m1","role":"assistant"}`)
+		s.add("TEXT_MESSAGE_CONTENT", `{"messageId":"m1","delta":%q}`, delta)
+		s.add("TEXT_MESSAGE_END", `{"messageId":"m1"}`)
+	}
+	replace := func(text string) {
+		s.add("message.added", `{"message":{"id":"m1","role":"assistant","content":%q}}`, text)
+	}
+	say("Three of five")
+	replace("Four")
+	say(" of five")
+	s.add("TOOL_CALL_START", `{"toolCallId":"c1","toolCallName":"tool"}`)
+	s.add("TOOL_CALL_ARGS", `{"toolCallId":"c1","delta":"{}"}`)
+	s.add("TOOL_CALL_END", `{"toolCallId":"c1"}`)
+	replace("Five of five")
+	w := newWorldInMemory(t, s)
+	defer w.stop()
+	w.write(s.lines[:2])
+	w.followAll()
+	w.write(s.lines[2:])
+	w.again()
+	w.reloadPages()
+	w.awaitSame(nil)
 }
 
 // newWorldInMemory returns a world whose server is in this process, for what s writes.
@@ -217,7 +254,7 @@ func newWorldInMemory(t *testing.T, s *scribe) *world {
 		if r.reload != nil { // otherwise it begins with the newest run
 			r.reload()
 		}
-		if r.parts && (s.again || s.left || s.retried) {
+		if r.parts && (s.again || s.left || s.retried || s.replaced) {
 			r.without = append(r.without, payload.RoleAssistant, payload.RoleReasoning)
 		}
 	}

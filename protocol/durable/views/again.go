@@ -62,9 +62,9 @@ func (m *messages) dropReopened(ctx context.Context, e *tapedeck.Event, out [][]
 	err := m.before(ctx, e, func(key spanKey, step spanStep, _ spanData) {
 		open, seen := known[key]
 		if !seen {
-			known[key] = step != spanEnds
+			known[key] = step < spanEnds
 		}
-		if open && step == spanEnds && key.kind != toolSpan {
+		if open && step >= spanEnds && key.kind != toolSpan {
 			reopened[key] = true
 		}
 	})
@@ -93,7 +93,7 @@ func (m *messages) continued(ctx context.Context, key spanKey, e *tapedeck.Event
 	if known == nil { // the run began before this reader
 		known = map[spanKey]bool{}
 		err := m.before(ctx, e, func(key spanKey, step spanStep, _ spanData) {
-			if step == spanEnds && key.kind != toolSpan {
+			if step >= spanEnds && key.kind != toolSpan {
 				known[key] = true
 			}
 		})
@@ -114,12 +114,13 @@ func (m *messages) earlier(ctx context.Context, key spanKey, e *tapedeck.Event, 
 		return nil
 	}
 	var deltas []payload.Piece
+	replaced := false // what is older does not count
 	err := m.before(ctx, e, func(k spanKey, step spanStep, d spanData) {
-		if k == key && step == spanEnds {
+		if k == key && step >= spanEnds {
 			s.again = true
 		}
-		if k == key && step == spanContinues {
-			deltas = append(deltas, d.Delta)
+		if k == key && !replaced && (step == spanContinues || step == spanIsWhole) {
+			deltas, replaced = append(deltas, d.Delta), step == spanIsWhole
 		}
 	})
 	for _, d := range slices.Backward(deltas) {
@@ -135,16 +136,17 @@ func (m *messages) leftOpen(ctx context.Context, e *tapedeck.Event, out [][]byte
 	}
 	type part struct {
 		span
-		deltas []payload.Piece
-		ended  bool // the newest part of it is its end
-		begun  bool
+		deltas   []payload.Piece
+		ended    bool // the newest part of it is its end
+		begun    bool
+		replaced bool // what is older does not count
 	}
 	parts := map[spanKey]*part{}
 	var order []spanKey // the newest first
 	err := m.before(ctx, e, func(key spanKey, step spanStep, d spanData) {
 		p := parts[key]
 		if p == nil {
-			p = &part{ended: step == spanEnds}
+			p = &part{ended: step >= spanEnds}
 			parts[key] = p
 		}
 		switch step {
@@ -153,10 +155,15 @@ func (m *messages) leftOpen(ctx context.Context, e *tapedeck.Event, out [][]byte
 				p.begun, p.head = true, d
 				order = append(order, key)
 			}
-		case spanContinues:
-			p.deltas = append(p.deltas, d.Delta)
+		case spanContinues, spanIsWhole:
+			if !p.replaced {
+				p.deltas = append(p.deltas, d.Delta)
+			}
+			if step == spanIsWhole {
+				p.replaced, p.again = true, true
+			}
 		case spanEnds:
-			p.again = p.begun
+			p.again = p.again || p.begun
 		}
 	})
 	if err != nil {

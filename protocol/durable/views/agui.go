@@ -82,10 +82,21 @@ func (a agui) added(ctx context.Context, e *tapedeck.Event, out [][]byte) ([][]b
 	if err != nil || !before.open {
 		return out, err
 	}
-	if !isPlain(&m) {
+	isNew, err := a.isNew(ctx, e)
+	if err != nil {
+		return out, err
+	}
+	if !isNew || !isPlain(&m) {
 		return a.snapshot(ctx, e, out)
 	}
 	return append(out, streamed(&m)...), nil
+}
+
+// isNew reports whether a whole message is a new one, and does not replace another.
+func (a agui) isNew(ctx context.Context, e *tapedeck.Event) (bool, error) {
+	s, err := a.Views.Snapshot(ctx, a.session, view.Query{At: new(e.Offset + 1), Thread: e.ThreadName(), Limit: 1})
+	n := len(s.Messages)
+	return n > 0 && s.Messages[n-1].Offset == e.Offset, err
 }
 
 // A lookback is what has happened in a thread since its newest run.

@@ -66,6 +66,7 @@ const (
 	spanBegins spanStep = iota + 1
 	spanContinues
 	spanEnds
+	spanIsWhole // a whole message, which replaces what there is of it
 )
 
 var spanEvents = map[string]struct {
@@ -85,6 +86,9 @@ var spanEvents = map[string]struct {
 
 // spanOf returns the span that e is part of, and its data.
 func spanOf(e *tapedeck.Event) (key spanKey, step spanStep, d spanData) {
+	if e.Type == tapedeck.MessageAdded {
+		return wholeSpan(e)
+	}
 	event, ok := spanEvents[e.Type]
 	if !ok || json.Unmarshal(e.Data, &d) != nil {
 		return key, 0, d
@@ -99,6 +103,24 @@ func spanOf(e *tapedeck.Event) (key spanKey, step spanStep, d spanData) {
 	return key, event.step, d
 }
 
+// wholeSpan returns the span of a whole message that a run may open again: only one of an
+// agent.
+func wholeSpan(e *tapedeck.Event) (key spanKey, step spanStep, d spanData) {
+	m, ok := messageOf(e)
+	switch {
+	case !ok:
+		return key, 0, d
+	case m.Role == payload.RoleAssistant:
+		key.kind = textSpan
+	case m.Role == payload.RoleReasoning:
+		key.kind = reasoningSpan
+	default:
+		return key, 0, d
+	}
+	key.id = m.ID
+	return key, spanIsWhole, spanData{MessageID: m.ID, Role: m.Role, Delta: payload.Piece(m.Text())}
+}
+
 func newMessages(from Source, session string, _ int64) Fold {
 	return &messages{Source: from, session: session, open: map[spanKey]*span{}, runs: endedTexts{}}
 }
@@ -107,7 +129,16 @@ func (m *messages) Size() int { return m.bytes + m.runs.size() }
 
 func (m *messages) Apply(ctx context.Context, e *tapedeck.Event, out [][]byte) ([][]byte, error) {
 	switch e.Type {
-	case tapedeck.MessageAdded, tapedeck.MessagesSnapshot:
+	case tapedeck.MessageAdded:
+		if key, step, d := spanOf(e); step != 0 {
+			m.runs.end(e.Invocation, key)
+			if s := m.open[key]; s != nil {
+				s.body = []byte(d.Delta)
+				m.bytes += len(d.Delta)
+			}
+		}
+		return wholeMessages(e, out), nil
+	case tapedeck.MessagesSnapshot:
 		return wholeMessages(e, out), nil
 	case tapedeck.ToolCallResult:
 		return toolResult(e, out), nil
@@ -165,6 +196,7 @@ func (m *messages) finish(ctx context.Context, key spanKey, e *tapedeck.Event) (
 // lookBack collects the span that e ends from the events before it.
 func (m *messages) lookBack(ctx context.Context, key spanKey, e *tapedeck.Event) (*span, error) {
 	var deltas []payload.Piece
+	replaced := false // what is older does not count
 	for from := e.Offset; from > 0 && e.Offset-from < maxSpan; {
 		p, err := m.Log.Read(ctx, m.session, tapedeck.Range{From: from, Reverse: true})
 		if err != nil {
@@ -180,12 +212,17 @@ func (m *messages) lookBack(ctx context.Context, key spanKey, e *tapedeck.Event)
 			case e.Offset-r.Offset > maxSpan:
 				return nil, nil
 			case k != key: // another span
-			case step == spanContinues:
+			case step == spanIsWhole && !replaced:
+				deltas, replaced = append(deltas, d.Delta), true
+			case step == spanContinues && !replaced:
 				deltas = append(deltas, d.Delta)
 			case step == spanBegins:
 				s := &span{begin: r.Offset, head: d}
 				if err := m.earlier(ctx, key, &before, s); err != nil {
 					return nil, err
+				}
+				if replaced {
+					s.body, s.again = nil, true
 				}
 				for _, d := range slices.Backward(deltas) {
 					s.body = append(s.body, d...)
