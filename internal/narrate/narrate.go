@@ -164,6 +164,12 @@ func (n *Narrator) stream(l *lane, k kind, native, delta string) {
 	n.grow(l, l.halves.Next(payload.Piece(delta)))
 }
 
+// Replace replaces the text of the text message of that id, which the agent itself has said.
+func (n *Narrator) Replace(id, whole string) {
+	n.EndMessage("")
+	n.Event(payload.MessageAdded{Message: payload.NewMessage(n.id("m", id), payload.RoleAssistant, whole)})
+}
+
 // grow continues the open message of a lane.
 func (n *Narrator) grow(l *lane, text string) {
 	if text == "" {

@@ -15,6 +15,7 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/runner/a2a"
 	"github.com/tapedeck/tapedeck/runner/runnertest"
+	"github.com/tapedeck/tapedeck/view"
 )
 
 func TestRunner(t *testing.T) {
@@ -195,8 +196,14 @@ func TestErrors(t *testing.T) {
 // A restarted server continues to listen: it asks the agent for the task, and records
 // what the log does not have, wherever the earlier process died.
 func TestReattach(t *testing.T) {
+	for _, task := range []string{"tool", "change", "parts"} {
+		t.Run(task, func(t *testing.T) { reattach(t, task) })
+	}
+}
+
+func reattach(t *testing.T, task string) {
 	_, r := serve(t, modern)
-	in := tapedeck.Invocation{ID: "inv_1", Session: "s", Thread: tapedeck.MainThread, Task: "tool"}
+	in := tapedeck.Invocation{ID: "inv_1", Session: "s", Thread: tapedeck.MainThread, Task: task}
 	var all []tapedeck.Event
 	for e, err := range r.Run(t.Context(), in) {
 		if err != nil {
@@ -242,7 +249,8 @@ func TestReattach(t *testing.T) {
 // outlineOf returns the text, the calls and the answers of a run.
 func outlineOf(t *testing.T, events []tapedeck.Event) string {
 	t.Helper()
-	text, calls, answers, links := "", "", "", 0
+	text, calls, answers, links := textsOf(events), "", "", 0
+	slices.Sort(text) // a task does not say whether an artifact or a message came first
 	idOf := func(e tapedeck.Event) string {
 		var d payload.ToolCallResult
 		if err := json.Unmarshal(e.Data, &d); err != nil {
@@ -252,8 +260,6 @@ func outlineOf(t *testing.T, events []tapedeck.Event) string {
 	}
 	for _, e := range events {
 		switch e.Type {
-		case tapedeck.TextMessageContent:
-			text += deltaOf(t, e)
 		case tapedeck.ToolCallStart:
 			calls += idOf(e)
 		case tapedeck.ToolCallResult:
@@ -263,6 +269,34 @@ func outlineOf(t *testing.T, events []tapedeck.Event) string {
 		}
 	}
 	return fmt.Sprintf("%q, calls %s, answers %s, %d links", text, calls, answers, links)
+}
+
+// An artifact that is replaced, and a message that the agent sends again with another text,
+// stay one message. Partial messages are one with the whole that follows them.
+func TestTextsThatChange(t *testing.T) {
+	for _, path := range []string{modern, old} {
+		for task, want := range map[string][]string{"change": {"Four of five", "Done"}, "parts": {"By bus or train", "No"}} {
+			_, r := serve(t, path)
+			_, events, err := run(t, r, tapedeck.Invocation{Task: task})
+			if got := textsOf(events); err != nil || !slices.Equal(got, want) {
+				t.Errorf("%s, %s: got %q %v, want %q", path, task, got, err, want)
+			}
+		}
+	}
+}
+
+// textsOf returns the texts of the messages in a run.
+func textsOf(events []tapedeck.Event) (texts []string) {
+	var c view.Conversation
+	c.Keep()
+	for i, e := range events {
+		e.Offset, e.Invocation, e.Channel = int64(i), "inv_1", tapedeck.ChannelOf(e.Type)
+		c.Apply(&e)
+	}
+	for _, m := range c.Thread(tapedeck.MainThread).Messages {
+		texts = append(texts, m.Text)
+	}
+	return texts
 }
 
 // A redirect is not followed: another server would get the headers, which may have secrets.

@@ -44,8 +44,18 @@ func (t *turn) recall(e tapedeck.Event) {
 		if d.Name == taskEvent {
 			t.task = sdk.TaskID((&payload.Message{Content: d.Value}).Text())
 		}
+	case payload.TextMessageStart:
+		t.said[t.native(d.MessageID)] += "" // it has begun
 	case payload.TextMessageContent:
 		t.said[t.native(d.MessageID)] += d.Delta.Whole() // what the narrator wrote has no halves
+	case payload.TextMessageEnd:
+		if t.native(d.MessageID) == t.part() {
+			t.series++
+		}
+	case payload.MessageAdded:
+		if d.Message.Role == payload.RoleAssistant {
+			t.said[t.native(d.Message.ID)] = d.Message.Text()
+		}
 	case payload.ToolCallStart:
 		t.called[t.native(d.ToolCallID)] = false
 	case payload.ToolCallResult:
@@ -68,6 +78,10 @@ func short(id string) string {
 	if len(id) <= maxID {
 		return id
 	}
-	sum := sha256.Sum256([]byte(id))
+	return hashOf(id)
+}
+
+func hashOf(s string) string {
+	sum := sha256.Sum256([]byte(s))
 	return hex.EncodeToString(sum[:])
 }

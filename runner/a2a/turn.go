@@ -1,10 +1,13 @@
 package a2a
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"iter"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -29,16 +32,23 @@ type turn struct {
 	task    sdk.TaskID
 	where   place
 	state   sdk.TaskState
-	reason  string            // what the agent said about the state
-	said    map[string]string // the text of each artifact and message that is in the log
-	settled map[string]bool   // the messages that were handled
-	called  map[string]bool   // the tool calls that an earlier process has recorded; true if they are answered
-	partly  string            // the text of messages that were marked as partial
-	heard   int               // how many events have arrived
+	reason  string             // what the agent said about the state
+	said    map[string]string  // the text of each artifact and message that is in the log
+	settled map[string]settled // the messages that were handled, by their ids
+	called  map[string]bool    // the tool calls that an earlier process has recorded; true if they are answered
+	series  int                // how often partial messages were followed by the whole one
+	heard   int                // how many events have arrived
+}
+
+// A settled is what was last handled of a message.
+type settled struct {
+	text  string
+	parts int
+	id    string // under which said has it; "" if it was said elsewhere, or is no text
 }
 
 func newTurn(r *Runner, c client, in tapedeck.Invocation, n *narrate.Narrator) *turn {
-	return &turn{runner: r, client: c, in: in, n: n, said: map[string]string{}, settled: map[string]bool{}, called: map[string]bool{}}
+	return &turn{runner: r, client: c, in: in, n: n, said: map[string]string{}, settled: map[string]settled{}, called: map[string]bool{}}
 }
 
 // begin sends the task and follows it until the agent rests.
@@ -154,21 +164,28 @@ func (t *turn) locate(task sdk.TaskID, conversation string) {
 	}
 }
 
-// snapshot records what a task has and the log does not.
+// snapshot records what a task has and the log does not. Its history can have a message in
+// several versions, the newest last.
 func (t *turn) snapshot(s *sdk.Task) {
 	t.locate(s.ID, s.ContextID)
+	newest := map[string]*sdk.Message{}
+	for _, m := range append(slices.Clip(s.History), s.Status.Message) {
+		if m != nil && !isPartial(m.Metadata) {
+			newest[messageID(m)] = m
+		}
+	}
 	began := false // the history may have messages of earlier turns of the task
 	for _, m := range s.History {
 		switch {
 		case m == nil:
 		case m.Role == sdk.MessageRoleUser:
 			began = m.ID == t.in.ID
-		case began:
-			t.message(m, false)
+		case began && !isPartial(m.Metadata): // it has the whole, too
+			t.message(newest[messageID(m)], false)
 		}
 	}
 	for _, a := range s.Artifacts {
-		if a != nil {
+		if a != nil && (rests(s.Status.State) || !strings.HasPrefix(t.said[artifactID(a)], textOf(a.Parts))) { // otherwise it may be older
 			t.artifact(a, false)
 		}
 	}
@@ -194,54 +211,84 @@ func isPartial(meta map[string]any) bool {
 	return meta["adk_partial"] == true || meta["kagent_partial"] == true
 }
 
-// artifact records the text that an artifact has gained.
+// artifact records the text that an artifact has gained, or with which it was replaced.
 func (t *turn) artifact(a *sdk.Artifact, more bool) {
 	if a == nil {
 		return
 	}
-	id, text := short(string(a.ID)), textOf(a.Parts)
-	have := t.said[id]
+	id, text := artifactID(a), textOf(a.Parts)
 	if more {
-		text = have + text
+		text = t.said[id] + text
 	}
-	if rest, ok := strings.CutPrefix(text, have); ok {
-		t.n.Say("", id, rest)
-	} else { // it was replaced
-		t.n.EndMessage("")
-		t.n.Say("", id+"'", text)
-	}
-	t.said[id] = text
+	t.say(id, text)
 	t.data(a.Parts)
 }
 
-// message records a message of the agent once. Many agents say the same as an artifact
-// and as a message, or in parts and then as a whole.
+func artifactID(a *sdk.Artifact) string { return cmp.Or(short(string(a.ID)), "artifact") }
+
+// say records the text that something has now.
+func (t *turn) say(id, text string) {
+	if rest, ok := strings.CutPrefix(text, t.said[id]); ok {
+		t.n.Say("", id, rest)
+	} else {
+		t.n.Replace(id, text)
+	}
+	t.said[id] = text
+}
+
+// part returns the id of the message that partial messages make.
+func (t *turn) part() string {
+	if t.series == 0 {
+		return "partial"
+	}
+	return "partial " + strconv.Itoa(t.series)
+}
+
+// messageID returns the id of a message, made of its text if it has none.
+func messageID(m *sdk.Message) string {
+	if m.ID == "" {
+		return "of " + hashOf(textOf(m.Parts))
+	}
+	return short(m.ID)
+}
+
+// message records a message of the agent. Many agents say the same as an artifact and as a
+// message, or in parts and then as a whole, and some send a message again when it has grown.
 func (t *turn) message(m *sdk.Message, partial bool) {
 	text := textOf(m.Parts)
 	if partial {
-		t.partly += text
-		t.n.Say("", "partial", text)
+		t.say(t.part(), t.said[t.part()]+text)
 		return
 	}
-	if m.ID != "" && t.settled[m.ID] {
+	own := messageID(m)
+	before := t.settled[own]
+	now := settled{text, len(m.Parts), before.id}
+	if before == now {
 		return
 	}
-	t.settled[m.ID] = true
-	if text != "" && !t.hasSaid(text) {
-		id := "message " + short(m.ID)
-		t.n.Say("", id, text)
-		t.said[id] = text
+	partly, begun := t.said[t.part()]
+	switch {
+	case text == "" || text == before.text:
+	case before.id != "":
+		t.say(before.id, text)
+	case begun && strings.HasPrefix(text, partly) && (text == partly || !t.hasSaid(text)):
+		now.id = t.part()
+		t.say(now.id, text)
+		t.series++
+	case !t.hasSaid(text):
+		now.id = "message " + own
+		t.say(now.id, text)
+		if begun {
+			t.series++
+		}
 	}
-	t.partly = ""
+	t.settled[own] = now
 	t.n.EndMessage("")
-	t.data(m.Parts)
+	t.data(m.Parts[min(before.parts, len(m.Parts)):])
 }
 
 // hasSaid reports whether the log has a text.
 func (t *turn) hasSaid(text string) bool {
-	if t.partly == text {
-		return true
-	}
 	for _, s := range t.said {
 		if s == text {
 			return true

@@ -100,6 +100,27 @@ func (u *upstream) obey(ctx context.Context, ec *a2asrv.ExecutorContext, line st
 		say(sdk.TaskStateWorking, part("function_response", map[string]any{"id": "1", "name": "Read", "response": map[string]any{"result": "hello"}}))
 		stream("done")
 		yield(sdk.NewStatusUpdateEvent(ec, sdk.TaskStateCompleted, nil), nil)
+	case "change": // an artifact that is replaced, and a message that grows
+		art := func(more bool, text string) bool {
+			e := sdk.NewArtifactUpdateEvent(ec, "art", sdk.NewTextPart(text))
+			e.Append = more
+			return yield(e, nil)
+		}
+		note := func(text string) bool {
+			m := sdk.NewMessageForTask(sdk.MessageRoleAgent, ec, sdk.NewTextPart(text))
+			m.ID = "note"
+			return yield(sdk.NewStatusUpdateEvent(ec, sdk.TaskStateWorking, m), nil)
+		}
+		_ = art(false, "Three") && note("I look") && art(false, "Four") && art(true, " of five") && note("I look again") && note("Done") &&
+			yield(sdk.NewStatusUpdateEvent(ec, sdk.TaskStateCompleted, nil), nil)
+	case "parts": // messages in parts, then as a whole
+		partial := func(text string) bool {
+			m := sdk.NewMessageForTask(sdk.MessageRoleAgent, ec, sdk.NewTextPart(text))
+			m.Metadata = map[string]any{"adk_partial": true}
+			return yield(sdk.NewStatusUpdateEvent(ec, sdk.TaskStateWorking, m), nil)
+		}
+		_ = partial("By ") && partial("bus") && say(sdk.TaskStateWorking, sdk.NewTextPart("By bus or train")) &&
+			partial("N") && partial("o") && say(sdk.TaskStateCompleted, sdk.NewTextPart("No"))
 	case "break":
 		stream("before ")
 		<-u.next
