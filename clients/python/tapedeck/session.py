@@ -9,7 +9,7 @@ from .errors import TapedeckError
 from .follow import Follower
 from .transport import Transport, encode, path_of
 from .types import (
-    Amount, Answered, Appended, CancelledRun, Context, Erased, Event, Input, MessageSent, Permission, RenewedRun, Rewound, SessionInfo, TakenInput,
+    Amount, Answered, Appended, CancelledRun, Context, Erased, Event, Input, MessageSent, Permission, RenewedRun, Rewound, SessionInfo, Taken,
     Snapshot, Started, Summary, When, Workflow, event_of,
 )
 
@@ -164,7 +164,7 @@ class Session:
         body = {k: v for k, v in (("before", before), ("actor", actor)) if v is not None}
         return self.transport.call("PATCH", self._path(("inputs", input)), body)
 
-    def take(self, input: str, invocation: str) -> TakenInput:
+    def take(self, input: str, invocation: str) -> Taken:
         """Gives a task that waits for an outside program to an open run of that program, and returns its message."""
         return self._post("inputs", input, "take", invocation=invocation)
 

@@ -167,7 +167,7 @@ class WaitingInput(TypedDict):
     outside: NotRequired[bool]
 
 
-class TakenInput(TypedDict):
+class Taken(TypedDict):
     input_id: str
     invocation_id: str
     offset: int

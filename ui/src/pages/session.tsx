@@ -17,7 +17,7 @@ import { type Dialog, SessionDialog } from "@/components/session/dialogs";
 import { emptyText } from "@/components/session/empty";
 import { FindBar } from "@/components/session/find-bar";
 import { useFindMarks } from "@/components/session/find-marks";
-import { isUp, SessionHeader } from "@/components/session/header";
+import { isDeleted, SessionHeader } from "@/components/session/header";
 import { Panels, panelView } from "@/components/session/panels";
 import { hasTerminal, NoRows, PeekBar, ThreadBar } from "@/components/session/part";
 import { PeoplePanel } from "@/components/session/people";
@@ -139,8 +139,7 @@ function Session({ id, onReplaced }: { id: string; onReplaced: () => void }) {
     if (!isWide()) setPanelOpen(false); // it would cover the turn
   };
 
-  const deleted = state.connection.reason === "deleted";
-  const closed = (deleted || entry.data?.closed || view?.session.closed) ?? false;
+  const closed = (isDeleted(state.connection) || entry.data?.closed || view?.session.closed) ?? false;
   const verbs = useVerbs(id, live, closed, index, notify, onRewind);
   const { link, rewind, rewindDisabledReason } = verbs;
   const undoMutate = verbs.undo.mutate;
@@ -326,8 +325,7 @@ function Session({ id, onReplaced }: { id: string; onReplaced: () => void }) {
               asks={asks}
               live={live}
               onLive={deck.goLive}
-              deleted={deleted}
-              connected={isUp(state.connection)}
+              connection={state.connection}
             />
           </div>
         )}

@@ -51,7 +51,7 @@ function show(
         asks={false}
         live
         onLive={() => undefined}
-        deleted={deleted}
+        connection={deleted ? { state: "ended", reason: "deleted" } : undefined}
       />
     </QueryClientProvider>,
   );

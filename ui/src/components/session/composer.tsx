@@ -1,11 +1,12 @@
 import { useMutation } from "@tanstack/react-query";
-import { type Input, type Run, type SessionInfo, TapedeckError } from "@tapedeck/client";
+import { type Connection, type Input, type Run, type SessionInfo, TapedeckError } from "@tapedeck/client";
 import { useEffect, useRef, useState } from "react";
 import { api } from "@/client";
 import { answererOf, useAgents, useChoice } from "@/hooks/agents";
 import { useViewer } from "@/hooks/viewer";
 import { AgentPicker } from "../agent-picker";
 import { Button, ErrorBox, Kbd } from "../ui";
+import { isDeleted, isUp } from "./header";
 import { Queue, type When, WhenSwitch } from "./queue";
 
 interface Props {
@@ -20,10 +21,7 @@ interface Props {
   asks: boolean;
   live: boolean;
   onLive: () => void;
-  /** The session was deleted while it was shown. */
-  deleted?: boolean;
-  /** The page has a connection to the server. */
-  connected?: boolean;
+  connection?: Connection;
 }
 
 /** The draft of each session survives a reload. */
@@ -57,7 +55,7 @@ function useDraft(id: string) {
   return [text, set] as const;
 }
 
-export function Composer({ id, thread, session, run, inputs = [], asks, live, onLive, deleted, connected }: Props) {
+export function Composer({ id, thread, session, run, inputs = [], asks, live, onLive, connection }: Props) {
   const [text, setText] = useDraft(id);
   const agents = useAgents();
   const [choice, choose] = useChoice(id);
@@ -89,7 +87,7 @@ export function Composer({ id, thread, session, run, inputs = [], asks, live, on
     onError: (_, task) => putBack(id, task),
   });
   const failed = [send, stop, resume].find((m) => m.isError);
-  useForget(connected, [send, stop, resume]);
+  useForget(connection && isUp(connection), [send, stop, resume]);
   const submit = () => {
     if (!text.trim() || send.isPending) return;
     // An agent that nobody named must not answer.
@@ -100,7 +98,7 @@ export function Composer({ id, thread, session, run, inputs = [], asks, live, on
     } else send.mutate(text.trim());
   };
 
-  if (deleted)
+  if (connection && isDeleted(connection))
     return (
       <p className="border-t border-line bg-panel px-4 py-3 text-[13px] text-muted">
         This session was deleted. The page shows what it has loaded.

@@ -86,7 +86,7 @@ export const SessionHeader = memo(function SessionHeader({
           {entry && tagsOf(entry).map((t) => <Tag key={t} name={t} />)}
         </p>
       </div>
-      {connection.reason !== "deleted" && <StatusChip status={info.status} />}
+      {!isDeleted(connection) && <StatusChip status={info.status} />}
       {!live && <span className="text-xs text-muted">at this moment</span>}
       <ConnectionChip
         connection={connection}
@@ -138,6 +138,9 @@ const states: Record<Connection["state"], [text: string, className: string]> = {
 /** Whether the page has a connection, so that an error of the last attempt no longer counts. */
 export const isUp = (c: Connection) => c.state === "live" || c.state === "caught-up" || c.state === "ended";
 
+/** Whether the session was deleted while the page showed it. */
+export const isDeleted = (c: Connection) => c.reason === "deleted";
+
 interface ConnectionProps {
   connection: Connection;
   /** The session is closed. */
@@ -150,7 +153,7 @@ function ConnectionChip({ connection, closed, onReconnect }: ConnectionProps) {
   return (
     <span role="status" aria-label="Connection" className={`flex items-center gap-1.5 text-xs font-medium ${colour}`}>
       <Icon name="dot" className={`size-2.5 ${connection.state === "reconnecting" ? "animate-pulse" : ""}`} />
-      {connection.reason === "deleted" ? "Deleted" : connection.state === "ended" && closed ? "Closed" : text}
+      {isDeleted(connection) ? "Deleted" : connection.state === "ended" && closed ? "Closed" : text}
       {connection.error && !isUp(connection) && <span className="font-normal">{`: ${connection.error.message}`}</span>}
       {(connection.state === "failed" || connection.state === "reconnecting") && (
         <Button className="h-6" onClick={onReconnect}>
