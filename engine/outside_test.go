@@ -172,13 +172,18 @@ func TestQueueBelongsToTheAgentOfTheRun(t *testing.T) {
 		start("one", "b", "")
 		start("two", "a", "queue")
 		start("three", "", "steer")
-		done <- true
-		synctest.Wait()
-		ask <- true
-		done <- true
-		synctest.Wait()
-		done <- true
-		synctest.Wait()
+		tell := func(c chan bool) {
+			select {
+			case c <- true:
+			default:
+				t.Error("no agent runs")
+			}
+			synctest.Wait()
+		}
+		tell(done)
+		tell(ask)
+		tell(done)
+		tell(done)
 		compare(t, strings.Join(did, "\n"), "b does one\na does two\nb does three")
 	})
 }
