@@ -126,6 +126,15 @@ func (e *AppendError) Error() string { return e.Err.Error() }
 // Unwrap returns the [*Error] with kind, message and hint.
 func (e *AppendError) Unwrap() error { return e.Err }
 
+// RefusalOf returns why an append was refused, "" if err is not about that.
+func RefusalOf(err error) Refusal {
+	var e *AppendError
+	if errors.As(err, &e) {
+		return e.Refusal
+	}
+	return ""
+}
+
 // AtIndex returns err with the number of its event: i counts from 0, n is the
 // number of events. If n is 1, it returns err.
 func AtIndex(err error, i, n int) error {

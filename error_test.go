@@ -44,6 +44,9 @@ func TestRefuse(t *testing.T) {
 	if !errors.As(err, &a) || a.Refusal != RefusedOffset || a.Head != 17 || !errors.As(err, &e) || e.Message != "session s is at offset 17" || err.Error() != e.Message {
 		t.Errorf("got %+v", err)
 	}
+	if got := RefusalOf(fmt.Errorf("wrapped: %w", err)); got != RefusedOffset || RefusalOf(io.EOF) != "" || RefusalOf(nil) != "" {
+		t.Errorf("the refusal is %q", got)
+	}
 }
 
 func refuse(r Refusal, head int64, k Kind, format string, args ...any) *AppendError {

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"errors"
 	"net/http"
 
 	"github.com/coder/websocket"
@@ -156,8 +155,7 @@ func (c *connection) answer(a frame.Answer) error {
 		c.finishFirst(a.Done, nil)
 		return nil
 	}
-	var refused *tapedeck.AppendError
-	if passing(a.Err) || isFinal(a.Err) || errors.As(a.Err, &refused) && refused.Refusal == tapedeck.RefusedClosed {
+	if passing(a.Err) || isFinal(a.Err) || tapedeck.RefusalOf(a.Err) == tapedeck.RefusedClosed {
 		return a.Err
 	}
 	// The log has not accepted this sequence number. So it refuses, as a gap, what was sent

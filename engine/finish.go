@@ -118,10 +118,7 @@ func isOver(err error) bool {
 }
 
 // isClosed reports whether err means that a session is closed.
-func isClosed(err error) bool {
-	var e *tapedeck.AppendError
-	return errors.As(err, &e) && e.Refusal == tapedeck.RefusedClosed
-}
+func isClosed(err error) bool { return tapedeck.RefusalOf(err) == tapedeck.RefusedClosed }
 
 // finish ends a run in one append, after closing what the run has open, newest first.
 // Of several callers, only the first one appends; the others get errEnded.

@@ -5,7 +5,6 @@ package pipeline
 
 import (
 	"context"
-	"errors"
 	"sync"
 
 	"github.com/tapedeck/tapedeck"
@@ -230,8 +229,7 @@ func (p *Pipeline) join(group []*pending) {
 
 // mayConcernOneAppend reports whether an error may concern only one of several appends.
 func mayConcernOneAppend(err error) bool {
-	var refused *tapedeck.AppendError
-	if errors.As(err, &refused) && refused.Refusal == tapedeck.RefusedClosed {
+	if tapedeck.RefusalOf(err) == tapedeck.RefusedClosed {
 		return false
 	}
 	switch tapedeck.KindOf(err) {

@@ -43,7 +43,7 @@ func (h *handler) addMessages(w http.ResponseWriter, r *http.Request) error {
 	}
 	for tries := 1; ; tries++ {
 		done, err := h.addOnce(r.Context(), id, in)
-		if tapedeck.KindOf(err) == tapedeck.Precondition && tries < maxTries {
+		if tapedeck.RefusalOf(err) == tapedeck.RefusedOffset && tries < maxTries {
 			continue // another program has written: what this request means may have changed
 		}
 		if err != nil {
@@ -91,13 +91,10 @@ func (h *handler) addOnce(ctx context.Context, id string, in *input) (done added
 	at := head.Head
 	if len(events) > 0 {
 		a := tapedeck.Append{Session: id, Events: events}
-		if head.Kind != "" && back == nil {
+		if back == nil {
 			a.Expect = &head.Head
 		}
 		got, err := h.append(ctx, a)
-		if tapedeck.KindOf(err) == tapedeck.Conflict && head.Kind == "" { // two pages have begun the chat at once
-			return done, tapedeck.Errorf(tapedeck.Precondition, "chat %s has begun meanwhile", id).Because(err)
-		}
 		if err != nil {
 			return done, err
 		}

@@ -187,14 +187,18 @@ func notStream(err error) error {
 }
 
 // append appends events. If the session does not exist, it creates it first, with a title
-// from the first message of a user.
+// from the first message of a user. An append that expects nothing is refused if another
+// request has created it meanwhile.
 func (h *handler) append(ctx context.Context, a tapedeck.Append) (tapedeck.Appended, error) {
 	done, err := h.Verbs.Append(ctx, a)
 	if tapedeck.KindOf(err) != tapedeck.NotFound {
 		return done, err
 	}
-	_, err = h.Verbs.Create(ctx, api.NewSession{ID: a.Session, Title: titleOf(a.Events)})
-	if err != nil && tapedeck.KindOf(err) != tapedeck.Conflict { // another request has created it
+	created, err := h.Verbs.Create(ctx, api.NewSession{ID: a.Session, Title: titleOf(a.Events)})
+	switch {
+	case err == nil && a.Expect != nil:
+		a.Expect = &created.Head
+	case err != nil && tapedeck.KindOf(err) != tapedeck.Conflict:
 		return done, err
 	}
 	return h.Verbs.Append(ctx, a)

@@ -2,7 +2,6 @@ package durable
 
 import (
 	"context"
-	"errors"
 	"net/http"
 
 	"github.com/tapedeck/tapedeck"
@@ -53,10 +52,8 @@ func (h *handler) postSession(w http.ResponseWriter, r *http.Request, t target) 
 
 // closeSession closes a session that may be closed already.
 func (h *handler) closeSession(w http.ResponseWriter, r *http.Request, t target) error {
-	var closed *tapedeck.AppendError
 	err := h.Verbs.Close(r.Context(), t.id, "")
-	already := errors.As(err, &closed) && closed.Refusal == tapedeck.RefusedClosed
-	if err != nil && !already {
+	if err != nil && tapedeck.RefusalOf(err) != tapedeck.RefusedClosed {
 		return err
 	}
 	s, err := h.lookup(r.Context(), t)
