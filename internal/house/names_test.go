@@ -13,7 +13,7 @@ import (
 // methods, methods of interfaces, constants and variables. It has the words that
 // every package needs; what fewer packages need belongs to one of them. The event types
 // of the catalogue do not count: an event that is added needs its name there.
-const maxRootNames = 153
+const maxRootNames = 154
 
 func TestRootExportsFewNames(t *testing.T) {
 	files, err := filepath.Glob("../../*.go")
