@@ -109,7 +109,7 @@ func (c *Client) Ping(ctx context.Context) error {
 		return silent(c.base, os.ErrDeadlineExceeded)
 	case errors.Is(err, errBroken):
 		return tapedeck.Errorf(tapedeck.Unavailable, "the program at %s ends the connection without an answer", c.base).
-			WithHint("it may want HTTPS, or it is no Tapedeck server").Because(err)
+			WithHint("maybe it wants HTTPS, or it is not a Tapedeck server").Because(err)
 	case err != nil:
 		return err
 	case resp.Header.Get(InstanceHeader) != "" && resp.StatusCode < http.StatusBadRequest:

@@ -42,7 +42,7 @@ func (f *feeder) observe(commits []tapedeck.Commit) {
 	}
 }
 
-// nextInput returns the first input that this server runs and whose thread is free.
+// nextInput returns the first input for an agent of this server that waits in a free thread.
 func nextInput(s *tapedeck.Session) (tapedeck.WaitingInput, bool) {
 	for _, in := range s.Inputs {
 		if _, busy := s.Run(in.Thread); !busy && !s.Closed && !in.Outside {

@@ -120,22 +120,7 @@ func (e *Engine) enqueue(ctx context.Context, t api.Task, s *tapedeck.Session) (
 	if t.When == api.WhenSteer && out.Note != "" {
 		out.When = api.WhenQueue
 	}
-	q := payload.InputQueued{
-		ID: out.Input, Text: t.Text, When: out.When, Invocation: t.Invocation, MessageID: t.MessageID,
-		Agent: t.Agent, Outside: outside, Config: t.Config,
-	}
-	if t.Budget != nil {
-		q.Budget = encoded(t.Budget)
-	}
-	if ahead := inputsIn(s, t.Thread); t.When == api.WhenInterrupt && len(ahead) > 0 {
-		q.Before = ahead[0].ID
-	}
-	ev := event(q, t.Actor)
-	ev.Thread = t.Thread
-	a := tapedeck.Append{Session: s.ID, Events: []tapedeck.Event{ev}}
-	if t.MessageID != "" {
-		a.Producer = &tapedeck.Producer{ID: inputProducer + t.MessageID}
-	}
+	a := queueing(&t, s, &out, outside)
 	done, err := e.write(ctx, a, func(now *tapedeck.Session, _ []tapedeck.Event) error {
 		if other, _ := now.Run(t.Thread); now.Gen != s.Gen || other.Invocation != open.Invocation || !isBusy(now, t.Thread) {
 			return errFree // the input could be for another agent now
@@ -156,6 +141,27 @@ func (e *Engine) enqueue(ctx context.Context, t api.Task, s *tapedeck.Session) (
 		e.tellSteered(open.Invocation)
 	}
 	return out, nil
+}
+
+// queueing returns the append that queues a task, as out says.
+func queueing(t *api.Task, s *tapedeck.Session, out *api.Started, outside bool) tapedeck.Append {
+	q := payload.InputQueued{
+		ID: out.Input, Text: t.Text, When: out.When, Invocation: out.Invocation, MessageID: t.MessageID,
+		Agent: t.Agent, Outside: outside, Config: t.Config,
+	}
+	if t.Budget != nil {
+		q.Budget = encoded(t.Budget)
+	}
+	if ahead := inputsIn(s, t.Thread); t.When == api.WhenInterrupt && len(ahead) > 0 {
+		q.Before = ahead[0].ID
+	}
+	ev := event(q, t.Actor)
+	ev.Thread = t.Thread
+	a := tapedeck.Append{Session: s.ID, Events: []tapedeck.Event{ev}}
+	if t.MessageID != "" {
+		a.Producer = &tapedeck.Producer{ID: inputProducer + t.MessageID}
+	}
+	return a
 }
 
 // address decides for which agent a task waits, and writes its name into t: for the one that

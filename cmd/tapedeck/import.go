@@ -52,26 +52,7 @@ Formats:
 			if err := checkOwner(in.Owner); err != nil {
 				return err
 			}
-			for _, name := range args { // before anything is imported, or created
-				if err := checkFile(name); err != nil {
-					return err
-				}
-			}
-			act, with := e.importFile, e.with
-			if preview {
-				act, with = e.previewImport, e.withoutTrace
-			}
-			return with(c.Context(), func(conn *connection) error {
-				for i, name := range args {
-					if err := act(c.Context(), conn, in, name); err != nil {
-						if len(args) > 1 && !preview {
-							e.notice("%s was not imported; %d before it were imported, %d after it were not read", name, i, len(args)-i-1)
-						}
-						return err
-					}
-				}
-				return nil
-			})
+			return e.importFiles(c.Context(), in, args, preview)
 		},
 	}
 	c.Flags().StringVar(&in.Format, "format", "auto", "auto, ndjson, agui, asciicast, claude-code or openai-messages")
@@ -79,6 +60,30 @@ Formats:
 	c.Flags().StringVar(&in.Owner, "owner", "", "owner of the sessions")
 	c.Flags().BoolVar(&preview, "preview", false, "only report what would be created")
 	return c
+}
+
+// importFiles imports files one after the other, or previews them.
+func (e *env) importFiles(ctx context.Context, in api.ImportRequest, names []string, preview bool) error {
+	for _, name := range names { // before anything is imported, or created
+		if err := checkFile(name); err != nil {
+			return err
+		}
+	}
+	act, with := e.importFile, e.with
+	if preview {
+		act, with = e.previewImport, e.withoutTrace
+	}
+	return with(ctx, func(conn *connection) error {
+		for i, name := range names {
+			if err := act(ctx, conn, in, name); err != nil {
+				if len(names) > 1 && !preview {
+					e.notice("%s was not imported; %d before it were imported, %d after it were not read", name, i, len(names)-i-1)
+				}
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 func (e *env) importFile(ctx context.Context, conn *connection, in api.ImportRequest, name string) error {

@@ -13,7 +13,7 @@ import (
 )
 
 // Unreached returns why a request for another server had no answer, as the end of a sentence.
-// It does not have the URL, whose user, path and query may be secrets.
+// It leaves out the URL: its user, path and query may be secrets.
 func Unreached(err error) string {
 	for u := (*url.Error)(nil); errors.As(err, &u); {
 		err = u.Err

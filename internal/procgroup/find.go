@@ -63,8 +63,8 @@ func find(path, folder string) (string, error) {
 // maxFirstLine is how much of its first line a system reads of a script.
 const maxFirstLine = 256
 
-// interpreted returns an error if a program is a script whose interpreter does not exist: the
-// system says then that the script does not.
+// interpreted returns an error if a program is a script and its interpreter does not exist. The
+// error of the system would say that the script does not exist.
 func interpreted(path string) error {
 	if runtime.GOOS == "windows" {
 		return nil

@@ -33,7 +33,7 @@ type Route struct {
 // Routes returns every endpoint.
 func Routes() []Route {
 	var all []Route
-	for _, part := range [][]Route{sessionRoutes(), runRoutes(), historyRoutes(), eventRoutes(), instanceRoutes(), viewRoutes(), fileRoutes(), workflowRoutes(), tokenRoutes(), serverRoutes()} {
+	for _, part := range [][]Route{sessionRoutes(), runRoutes(), inputRoutes(), historyRoutes(), eventRoutes(), instanceRoutes(), viewRoutes(), fileRoutes(), workflowRoutes(), tokenRoutes(), serverRoutes()} {
 		all = append(all, part...)
 	}
 	return all
@@ -107,6 +107,26 @@ func runRoutes() []Route {
 			serve: (*handler).resume,
 		},
 		{
+			Method: http.MethodPost, Path: "/sessions/{id}/permissions/{pid}", Summary: "Answer a question of an agent.",
+			Request: api.Answer{}, Answer: api.Answered{}, Status: http.StatusOK,
+			serve: (*handler).answer,
+		},
+		{
+			Method: http.MethodGet, Path: "/inbox", Summary: "List the questions of all sessions that wait for people, newest first.",
+			Parameters: inboxParameters, Answer: api.Inbox{}, Status: http.StatusOK,
+			serve: (*handler).inbox,
+		},
+		{
+			Method: http.MethodGet, Path: "/usage", Summary: "Add up what the ended runs of all sessions used, by day, agent and model.",
+			Parameters: usageParameters, Answer: api.Usage{}, Status: http.StatusOK,
+			serve: (*handler).usage,
+		},
+	}
+}
+
+func inputRoutes() []Route {
+	return []Route{
+		{
 			Method: http.MethodGet, Path: "/sessions/{id}/inputs", Summary: "List the inputs that wait, and the newest of those that have ended.",
 			Parameters: []string{"thread"}, Answer: api.Inputs{}, Status: http.StatusOK,
 			serve: (*handler).inputs,
@@ -125,21 +145,6 @@ func runRoutes() []Route {
 			Method: http.MethodPost, Path: "/sessions/{id}/inputs/{input}/take", Summary: "Give an input to the open run of an outside program.",
 			Request: api.Take{}, Answer: api.Taken{}, Status: http.StatusOK,
 			serve: (*handler).takeInput,
-		},
-		{
-			Method: http.MethodPost, Path: "/sessions/{id}/permissions/{pid}", Summary: "Answer a question of an agent.",
-			Request: api.Answer{}, Answer: api.Answered{}, Status: http.StatusOK,
-			serve: (*handler).answer,
-		},
-		{
-			Method: http.MethodGet, Path: "/inbox", Summary: "List the questions of all sessions that wait for people, newest first.",
-			Parameters: inboxParameters, Answer: api.Inbox{}, Status: http.StatusOK,
-			serve: (*handler).inbox,
-		},
-		{
-			Method: http.MethodGet, Path: "/usage", Summary: "Add up what the ended runs of all sessions used, by day, agent and model.",
-			Parameters: usageParameters, Answer: api.Usage{}, Status: http.StatusOK,
-			serve: (*handler).usage,
 		},
 	}
 }

@@ -44,7 +44,7 @@ type turn struct {
 type settled struct {
 	text  string
 	parts int
-	id    string // under which said has it; "" if it was said elsewhere, or is no text
+	id    string // its key in said; "" if another message or artifact has said it, or if it has no text
 }
 
 func newTurn(r *Runner, c client, in tapedeck.Invocation, n *narrate.Narrator) *turn {

@@ -132,8 +132,8 @@ func fieldDefault(ctx context.Context, f *bpmn.Field, env map[string]any) (any, 
 	return typed(f, "the default", text)
 }
 
-// checkDefault refuses the default of a field that becomes the value of a variable without a
-// person who could change it.
+// checkDefault refuses a default that its field does not accept: it becomes the value of a
+// variable, and no person sees it before.
 func checkDefault(f *bpmn.Field, v any) error {
 	text, isText := v.(string)
 	if !isText {

@@ -70,7 +70,7 @@ func server() *sdk.Server {
 	return s
 }
 
-// serveDeep is a server with a tool whose schema is nested very deep.
+// serveDeep is a server with one tool. Objects in its schema are nested very deep.
 func serveDeep() {
 	schema := strings.Repeat(`{"properties":{"a":`, 600) + "{}" + strings.Repeat("}}", 600)
 	for in := json.NewDecoder(os.Stdin); ; {
