@@ -203,7 +203,7 @@ type holder struct {
 	writes         sync.WaitGroup     // of the note
 }
 
-// listen listens on an address, which a flag has.
+// listen listens on the address of a flag. example is an address that the flag accepts.
 func listen(flag, addr, example string) (net.Listener, error) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(context.Background(), "tcp", addr)
