@@ -115,10 +115,9 @@ func (e *Engine) enqueue(ctx context.Context, t api.Task, s *tapedeck.Session) (
 	case outside:
 		out.Note = writes(t.Agent) + ", so the input waits until that program takes it"
 	case t.When == api.WhenSteer:
-		out.Note = e.whyNotSteered(s, &t, &open, busy)
-	}
-	if t.When == api.WhenSteer && out.Note != "" {
-		out.When = api.WhenQueue
+		if out.Note = e.whyNotSteered(s, &t, &open, busy); out.Note != "" {
+			out.When = api.WhenQueue
+		}
 	}
 	a := queueing(&t, s, &out, outside)
 	done, err := e.write(ctx, a, func(now *tapedeck.Session, _ []tapedeck.Event) error {

@@ -34,7 +34,7 @@ func TestInputForAnOutsideAgent(t *testing.T) {
 				w.outside("inv_1", meta)
 				for _, when := range []string{"steer", "queue"} {
 					in := w.queue(when, when)
-					if in.When != api.WhenQueue || in.Note == "" {
+					if in.When != when || in.Note == "" { // the program sees what the user wants
 						t.Errorf("got %+v", in)
 					}
 				}
@@ -76,11 +76,11 @@ func TestTake(t *testing.T) {
 			_, err := take(input, run)
 			refuses(w, err, kind, want)
 		}
-		refused(in.Input, "inv_2", tapedeck.Conflict, "inv_2 is not the open run of thread main | append its RUN_STARTED first")
+		refused(in.Input, "inv_2", tapedeck.Conflict, "the run inv_2 is not open | the open run of thread main is inv_1")
 		refused(in.Input, "../x", tapedeck.Invalid, "the run")
 		refused("inp_x", "inv_1", tapedeck.NotFound, "these wait: "+in.Input)
 		w.outsideEnds("inv_1")
-		refused(in.Input, "inv_1", tapedeck.Conflict, "is not the open run")
+		refused(in.Input, "inv_1", tapedeck.Conflict, "the run inv_1 is not open | append a RUN_STARTED with a new id in thread main first")
 		w.outside("inv_2", `"agent":"my-loop"`)
 		got, err := take(in.Input, "inv_2")
 		if w.must(err); got.Message.Text() != "one" || got.Repeated {

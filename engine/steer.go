@@ -139,19 +139,30 @@ func (e *Engine) Take(ctx context.Context, t api.Take) (api.Taken, error) {
 		if now.Gen != s.Gen {
 			return tapedeck.Errorf(tapedeck.NotFound, "session %s was deleted", s.ID)
 		}
-		if open, _ := now.Run(in.Thread); open.Invocation != t.Invocation {
-			return tapedeck.Errorf(tapedeck.Conflict, "%s is not the open run of thread %s", t.Invocation, in.Thread).
-				WithHint("append its RUN_STARTED first")
-		}
-		if e.runIn(now, t.Invocation) != nil {
-			return tapedeck.Errorf(tapedeck.Conflict, "this server drives the run %s, and not an outside program", t.Invocation)
-		}
-		return checkWaits(now, in.ID)
+		return cmp.Or(e.mayTake(now, &in, t.Invocation), checkWaits(now, in.ID))
 	})
 	if errors.Is(err, errNotWaiting) {
 		return e.takenBefore(ctx, &s, &t)
 	}
 	return api.Taken{Input: in.ID, Invocation: t.Invocation, Offset: done.First + 1, Message: m}, err
+}
+
+// mayTake returns an error unless a run is the open one of the thread of an input, and an outside
+// program writes it.
+func (e *Engine) mayTake(s *tapedeck.Session, in *tapedeck.WaitingInput, invocation string) error {
+	open, busy := s.Run(in.Thread)
+	at := slices.IndexFunc(s.Runs, func(r tapedeck.OpenRun) bool { return r.Invocation == invocation })
+	switch {
+	case at >= 0 && s.Runs[at].Thread != in.Thread:
+		return tapedeck.Errorf(tapedeck.Conflict, "the run %s is in thread %s, and the input %s waits in thread %s", invocation, s.Runs[at].Thread, in.ID, in.Thread)
+	case at < 0 && busy:
+		return tapedeck.Errorf(tapedeck.Conflict, "the run %s is not open", invocation).WithHint("the open run of thread %s is %s", in.Thread, open.Invocation)
+	case at < 0:
+		return tapedeck.Errorf(tapedeck.Conflict, "the run %s is not open", invocation).WithHint("append a RUN_STARTED with a new id in thread %s first", in.Thread)
+	case e.runIn(s, invocation) != nil:
+		return tapedeck.Errorf(tapedeck.Conflict, "this server drives the run %s, and not an outside program", invocation)
+	}
+	return nil
 }
 
 // takenBefore answers a [Engine.Take] of an input that does not wait any more.

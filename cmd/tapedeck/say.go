@@ -167,7 +167,7 @@ func (e *env) printInputs(list []view.Input) error {
 			what = "in " + in.Invocation
 		case in.Reason != "":
 			what += " (" + in.Reason + ")"
-		case in.Outside:
+		case in.Outside && in.Status == view.InputWaiting:
 			what += " (until " + cmp.Or(in.Agent, "its program") + " takes it)"
 		}
 		thread := ""
