@@ -172,12 +172,10 @@ func (e *Engine) address(ctx context.Context, s *tapedeck.Session, t *api.Task, 
 	if r := e.runIn(s, open.Invocation); r != nil {
 		name = r.agent.Name
 	} else if open.Invocation != "" {
-		ev, err := eventAt(ctx, e.store, s.ID, open.Offset)
-		if err != nil {
+		if name, err = e.writerOf(ctx, s, open); err != nil {
 			return false, err
 		}
-		name = cmp.Or(metaOf(&ev).Agent, s.Agent)
-		_, err = e.agent(name)
+		_, err := e.agent(name)
 		outside = name == "" || tapedeck.KindOf(err) == tapedeck.NotFound
 	} else if ahead := inputsIn(s, t.Thread); len(ahead) > 0 {
 		last := ahead[len(ahead)-1]
@@ -192,6 +190,13 @@ func (e *Engine) address(ctx context.Context, s *tapedeck.Session, t *api.Task, 
 	}
 	t.Agent = name
 	return outside, nil
+}
+
+// writerOf returns the name of the agent whose runs an outside program writes, "" if neither its
+// open run nor the session has one.
+func (e *Engine) writerOf(ctx context.Context, s *tapedeck.Session, open *tapedeck.OpenRun) (string, error) {
+	ev, err := eventAt(ctx, e.store, s.ID, open.Offset)
+	return cmp.Or(metaOf(&ev).Agent, s.Agent), err
 }
 
 // writes says that an outside program writes the runs of an agent.

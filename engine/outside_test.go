@@ -80,6 +80,11 @@ func TestTake(t *testing.T) {
 		refused(in.Input, "../x", tapedeck.Invalid, "the run")
 		refused("inp_x", "inv_1", tapedeck.NotFound, "these wait: "+in.Input)
 		w.outsideEnds("inv_1")
+		for run, meta := range map[string]string{"inv_other": `"agent":"other"`, "inv_nameless": ""} {
+			w.outside(run, meta)
+			refused(in.Input, run, tapedeck.Conflict, "is for the agent my-loop, and the run "+run+" is of")
+			w.outsideEnds(run)
+		}
 		refused(in.Input, "inv_1", tapedeck.Conflict, "the run inv_1 is not open | append a RUN_STARTED with a new id in thread main first")
 		w.outside("inv_2", `"agent":"my-loop"`)
 		got, err := take(in.Input, "inv_2")

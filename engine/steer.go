@@ -134,6 +134,12 @@ func (e *Engine) Take(ctx context.Context, t api.Take) (api.Taken, error) {
 	if !in.Outside {
 		return api.Taken{}, tapedeck.Errorf(tapedeck.Conflict, "the input %s waits for an agent of this server, which runs it", in.ID)
 	}
+	if err = e.mayTake(&s, &in, t.Invocation); err == nil {
+		err = e.isFor(ctx, &s, &in, q.Agent)
+	}
+	if err != nil {
+		return api.Taken{}, err
+	}
 	m, events := e.delivery(&ev, &q, t.Invocation)
 	done, err := e.write(ctx, tapedeck.Append{Session: s.ID, Events: events}, func(now *tapedeck.Session, _ []tapedeck.Event) error {
 		if now.Gen != s.Gen {
@@ -145,6 +151,24 @@ func (e *Engine) Take(ctx context.Context, t api.Take) (api.Taken, error) {
 		return e.takenBefore(ctx, &s, &t)
 	}
 	return api.Taken{Input: in.ID, Invocation: t.Invocation, Offset: done.First + 1, Message: m}, err
+}
+
+// isFor returns an error unless an input is for the agent of the open run of its thread. The
+// append need not check it again: a run keeps its agent.
+func (e *Engine) isFor(ctx context.Context, s *tapedeck.Session, in *tapedeck.WaitingInput, agent string) error {
+	open, _ := s.Run(in.Thread)
+	writer, err := e.writerOf(ctx, s, &open)
+	if err == nil && writer != agent {
+		err = tapedeck.Errorf(tapedeck.Conflict, "the input %s is for %s, and the run %s is of %s", in.ID, named(agent), open.Invocation, named(writer))
+	}
+	return err
+}
+
+func named(agent string) string {
+	if agent == "" {
+		return "a program without a name"
+	}
+	return "the agent " + agent
 }
 
 // mayTake returns an error unless a run is the open one of the thread of an input, and an outside
