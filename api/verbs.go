@@ -72,6 +72,8 @@ type Task struct {
 	Messages   []payload.Message `json:"-"` // new messages of the client, appended instead of Text; the last one is the task if it is a user's
 	State      json.RawMessage   `json:"-"` // the new shared state of the thread; nil if it did not change
 	Input      *payload.RunInput `json:"-"` // what else the client gives to the agent; nil for nothing
+	Rewind     *Rewind           `json:"-"` // of the thread, which the task replaces from there on: the log gets the rewind and the run, or neither. Its session, thread and actor are those of the task. nil for none
+	Expect     *int64            `json:"-"` // the head of the session that the sender has seen; with another one the task is refused with [tapedeck.RefusedOffset]. nil for any
 }
 
 // Started reports the run that a [Task] or a [Resume] began, or the input that waits.

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,6 +22,11 @@ import (
 // drives. The producer's timestamp is kept in the data; the event's own time is the
 // server's.
 func (e *Engine) Append(ctx context.Context, a tapedeck.Append) (tapedeck.Appended, error) {
+	return e.appendOutside(ctx, a, nil)
+}
+
+// appendOutside appends events of a client, after a rewind if back is not nil.
+func (e *Engine) appendOutside(ctx context.Context, a tapedeck.Append, back *replacement) (tapedeck.Appended, error) {
 	if len(a.Events) > e.options.MaxEvents {
 		return tapedeck.Appended{}, tapedeck.Errorf(tapedeck.TooLarge, "the append has %d events; at most %d are allowed", len(a.Events), e.options.MaxEvents).
 			WithHint("append them in several parts")
@@ -35,7 +41,7 @@ func (e *Engine) Append(ctx context.Context, a tapedeck.Append) (tapedeck.Append
 	if err != nil {
 		return tapedeck.Appended{}, err
 	}
-	a.Events = events
+	a.Events = back.before(events)
 	check := a.Check
 	done, err := e.write(ctx, a, func(s *tapedeck.Session, events []tapedeck.Event) error {
 		if check != nil {
@@ -43,13 +49,16 @@ func (e *Engine) Append(ctx context.Context, a tapedeck.Append) (tapedeck.Append
 				return err
 			}
 		}
-		if err := notDriven(s, events); err != nil {
+		if err := cmp.Or(back.check(s), notDriven(s, events)); err != nil {
 			return err
 		}
 		e.leases.note(s, events, e.options.Now())
 		return t.check(s)
 	})
 	t.unlock(err == nil)
+	if err == nil && !done.Duplicate {
+		done.First += back.len()
+	}
 	return done, err
 }
 

@@ -83,14 +83,8 @@ func (e *Engine) jump(ctx context.Context, session, actor string, aim func(*tape
 		return api.Rewound{}, err
 	}
 	t, err := aim(&s)
-	if err == nil && (t.to < 0 || t.to > s.Head) {
-		err = tapedeck.Errorf(tapedeck.Invalid, "session %s is at offset %d, so it cannot go back to %d", session, s.Head, t.to)
-	}
-	if err == nil && t.ifIdle {
-		err = t.idle(&s)
-	}
-	if err == nil && t.onlyBack {
-		err = e.onlyBack(ctx, &s, &t)
+	if err == nil {
+		err = e.checkTarget(ctx, &s, &t)
 	}
 	if err != nil {
 		return api.Rewound{}, err
@@ -110,11 +104,32 @@ func (e *Engine) jump(ctx context.Context, session, actor string, aim func(*tape
 	case t.allowNoChange:
 		return api.Rewound{Session: session, Offset: -1, To: t.to, Thread: t.thread, Status: s.Status, Cancelled: stopped}, nil
 	default:
-		return api.Rewound{}, tapedeck.Errorf(tapedeck.Conflict, "there is nothing to revert: session %s is as it was before offset %d", s.ID, t.to)
+		return api.Rewound{}, t.nothing(&s)
 	}
 	done, err := e.appendJump(ctx, &s, &t, actor)
 	done.Cancelled = stopped
 	return done, err
+}
+
+// checkTarget refuses a jump that the session does not allow.
+func (e *Engine) checkTarget(ctx context.Context, s *tapedeck.Session, t *target) error {
+	if t.to < 0 || t.to > s.Head {
+		return tapedeck.Errorf(tapedeck.Invalid, "session %s is at offset %d, so it cannot go back to %d", s.ID, s.Head, t.to)
+	}
+	if t.ifIdle {
+		if err := t.idle(s); err != nil {
+			return err
+		}
+	}
+	if t.onlyBack {
+		return e.onlyBack(ctx, s, t)
+	}
+	return nil
+}
+
+// nothing is the error of a jump that would change nothing.
+func (t *target) nothing(s *tapedeck.Session) error {
+	return tapedeck.Errorf(tapedeck.Conflict, "there is nothing to revert: session %s is as it was before offset %d", s.ID, t.to)
 }
 
 // idle returns an error while a run is open that the jump would revert.
@@ -209,7 +224,7 @@ var errMoved = errors.New("the session has changed")
 // appendJump appends the jump, unless the session has changed since began in a way
 // that matters to it.
 func (e *Engine) appendJump(ctx context.Context, began *tapedeck.Session, t *target, actor string) (api.Rewound, error) {
-	taking := payload.RevertFields{Marker: tapedeck.NewID(t.markerPrefix), Thread: t.thread, With: t.subThreads}
+	marker := tapedeck.NewID(t.markerPrefix)
 	for try := range maxTries {
 		now, err := e.session(ctx, began.ID)
 		if err == nil {
@@ -218,28 +233,15 @@ func (e *Engine) appendJump(ctx context.Context, began *tapedeck.Session, t *tar
 		if err != nil {
 			return api.Rewound{}, e.explainOvertaken(ctx, began.ID, err)
 		}
-		if taking.Previous = nil; now.LastJump > 0 {
-			taking.Previous = &now.LastJump
-		}
-		st, err := e.outcomeAfter(ctx, &now, t)
+		events, status, err := e.jumpEvents(ctx, &now, t, marker, actor)
 		if err != nil {
 			return api.Rewound{}, err
 		}
-		taking.Status, taking.Resumable = string(st.status), st.resumable
-		events := append(withdrawn(t.inputs(&now), "its thread was reverted", actor), event(t.payload(taking), actor))
 		done, err := e.write(ctx, tapedeck.Append{Session: began.ID, Events: events},
-			func(s *tapedeck.Session, _ []tapedeck.Event) error {
-				if s.LastJump != now.LastJump || !slices.Equal(t.inputs(s), t.inputs(&now)) {
-					return errMoved
-				}
-				if err := mayJump(s, began, t); err != nil || t.thread == "" {
-					return err
-				}
-				return sameRuns(s, &now, try)
-			})
+			func(s *tapedeck.Session, _ []tapedeck.Event) error { return t.fits(s, began, &now, try) })
 		if err == nil {
 			return api.Rewound{
-				Session: began.ID, Marker: taking.Marker, Offset: done.Next - 1, To: t.to, Thread: t.thread, Undoes: t.undoes, Status: st.status,
+				Session: began.ID, Marker: marker, Offset: done.Next - 1, To: t.to, Thread: t.thread, Undoes: t.undoes, Status: status,
 			}, nil
 		}
 		if !errors.Is(err, errMoved) {
@@ -247,6 +249,32 @@ func (e *Engine) appendJump(ctx context.Context, began *tapedeck.Session, t *tar
 		}
 	}
 	return api.Rewound{}, tapedeck.Errorf(tapedeck.Unavailable, "session %s is constantly written by others", began.ID).WithHint("try again")
+}
+
+// jumpEvents returns the events of a jump, the last of which is its marker, and the status
+// that the session then has. now is the session as it is.
+func (e *Engine) jumpEvents(ctx context.Context, now *tapedeck.Session, t *target, marker, actor string) ([]tapedeck.Event, tapedeck.Status, error) {
+	st, err := e.outcomeAfter(ctx, now, t)
+	if err != nil {
+		return nil, "", err
+	}
+	fields := payload.RevertFields{Marker: marker, Thread: t.thread, With: t.subThreads, Status: string(st.status), Resumable: st.resumable}
+	if now.LastJump > 0 {
+		fields.Previous = &now.LastJump
+	}
+	return append(withdrawn(t.inputs(now), "its thread was reverted", actor), event(t.payload(fields), actor)), st.status, nil
+}
+
+// fits refuses a jump in the store's writer if the session has changed in a way that
+// matters to it: since its verb began, or since now, when its events were formed.
+func (t *target) fits(s, began, now *tapedeck.Session, try int) error {
+	if s.LastJump != now.LastJump || !slices.Equal(t.inputs(s), t.inputs(now)) {
+		return errMoved
+	}
+	if err := mayJump(s, began, t); err != nil || t.thread == "" {
+		return err
+	}
+	return sameRuns(s, now, try)
 }
 
 // notOvertaken returns an error if a verb has made another jump since the session was

@@ -31,6 +31,8 @@ func (s step) line(p *tape, n int) string {
 	case "task", "wait", "fail", "again":
 		word := map[string]string{"task": "say", "wait": "wait", "fail": "fail", "again": "again"}[s.Verb] + strconv.Itoa(n)
 		return "task " + word + " on " + laneNames[s.Thread%3]
+	case "replace":
+		return fmt.Sprintf("replace to %d by say%d on %s", offset, n, laneNames[s.Thread%3])
 	case "resume":
 		return "resume r" + strconv.Itoa(n) + on
 	case "to":
@@ -64,7 +66,7 @@ func (s step) line(p *tape, n int) string {
 // the links between the jumps are complete, the catalogue has the status of the
 // active runs, and a refused verb has appended nothing of its own.
 func TestJumpsProperty(t *testing.T) {
-	verbs := []string{"task", "task", "again", "wait", "fail", "resume", "cancel", "to", "to", "before", "before", "overwrite", "clear", "undo", "undo", "fork"}
+	verbs := []string{"task", "task", "again", "wait", "replace", "fail", "resume", "cancel", "to", "to", "before", "before", "overwrite", "clear", "undo", "undo", "fork"}
 	steps := rapid.SliceOfN(rapid.Custom(func(r *rapid.T) step {
 		return step{
 			rapid.SampledFrom(verbs).Draw(r, "verb"), rapid.IntRange(0, 1000).Draw(r, "a"),
@@ -104,7 +106,7 @@ func (p *tape) law(s step, before []tapedeck.Event, err error) error {
 	events := p.log(p.id)
 	entry := p.head(p.id)
 	isJump := slices.Contains([]string{"to", "before", "overwrite", "clear", "undo"}, s.Verb)
-	if err != nil && isJump && len(events) != len(before) {
+	if err != nil && (isJump || s.Verb == "replace") && len(events) != len(before) {
 		return fmt.Errorf("%w, and %d events were appended", err, len(events)-len(before))
 	}
 	timeline := view.NewTimeline(links(p, entry.LastJump))

@@ -57,7 +57,7 @@ func (w *world) tape(id string) *tape {
 }
 
 // do carries out a line such as "task a on t", "rewind before a", "rewind to 5",
-// "undo 1", "clear on t", "overwrite from 3", "fork f at 4", "cancel a".
+// "replace to 5 by c", "undo 1", "clear on t", "overwrite from 3", "fork f at 4", "cancel a".
 func (p *tape) do(line string) error {
 	ctx := context.Background()
 	words := strings.Fields(line)
@@ -75,6 +75,16 @@ func (p *tape) do(line string) error {
 	switch words[0] {
 	case "task":
 		err = p.started(p.Start(ctx, api.Task{Session: p.id, Thread: thread, Text: arg}))(arg)
+	case "replace":
+		r := api.Rewind{Force: true}
+		if words[1] == "before" {
+			r.BeforeInvocation = p.invocations[words[2]]
+		} else {
+			n, err := strconv.ParseInt(words[2], 10, 64)
+			p.must(err)
+			r.ToOffset = &n
+		}
+		err = p.started(p.Start(ctx, api.Task{Session: p.id, Thread: thread, Text: arg, Rewind: &r}))(arg)
 	case "resume":
 		err = p.started(p.Resume(ctx, api.Resume{Session: p.id, Thread: thread}))(arg)
 	case "cancel":
@@ -211,6 +221,13 @@ var jumpTests = []struct {
 	{"twice", "task a; task b; task c; rewind before c; rewind before b", "main: a, re a {a}", "complete"},
 	{"twice the same", "task a; task b; rewind before b; task c; rewind before b", "main: a, re a {a}", "complete"},
 	{"a dead one", "task a; task b; task c; rewind before b; task d; rewind before c", "main: a, re a, b, re b {b}", "complete"},
+	{"replaced", "task a; task b; task c; replace before b by d", "main: a, re a, d, re d {d}", "complete"},
+	{"replaced by a question", "task a; task b; replace to 8 by wait; cancel wait", "main: a, re a, wait, re wait {a}", "cancelled"},
+	{"replaced twice", "task a; replace before a by b; replace before b by c", "main: c, re c {c}", "complete"},
+	{"replaced, undo", "task a; task b; replace before b by c; undo", "main: a, re a, b, re b {b}", "complete"},
+	{"replaced on a thread", "task a; task b on t; replace before b by c on t", "main: a, re a {a}; t: c, re c {c}", "complete"},
+	{"replaced while another one runs", "task wait on t; task a; replace before a by b", "t: wait, re wait; main: b, re b {b}", "running"},
+	{"replaced in a fork", "task a; task b; fork f at 15; replace before b by c", "main: a, re a, c, re c {c}", "complete"},
 	{"undo", "task a; task b; rewind before a; undo", "main: a, re a, b, re b {b}", "complete"},
 	{"undo with later events", "task a; rewind before a; task b; undo", "main: a, re a {a}", "complete"},
 	{"undo of undo", "task a; task b; rewind before b; undo; undo", "main: a, re a {a}", "complete"},

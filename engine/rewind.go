@@ -20,18 +20,18 @@ import (
 // active again without Force, or if another rewind or a run begins meanwhile. In
 // these cases it appends at most the ends of the cancelled runs.
 func (e *Engine) Rewind(ctx context.Context, r api.Rewind) (api.Rewound, error) {
-	if (r.BeforeInvocation == "") == (r.ToOffset == nil) {
-		return api.Rewound{}, tapedeck.Errorf(tapedeck.Invalid, "a rewind goes back to one place").
-			WithHint("give either an invocation or an offset")
-	}
 	return e.jump(ctx, r.Session, r.Actor, func(s *tapedeck.Session) (target, error) {
-		t, err := e.rewindTarget(ctx, s, &r)
+		t, err := e.aimRewind(ctx, s, &r)
 		t.ifIdle = r.IfIdle
 		return t, err
 	})
 }
 
-func (e *Engine) rewindTarget(ctx context.Context, s *tapedeck.Session, r *api.Rewind) (target, error) {
+func (e *Engine) aimRewind(ctx context.Context, s *tapedeck.Session, r *api.Rewind) (target, error) {
+	if (r.BeforeInvocation == "") == (r.ToOffset == nil) {
+		return target{}, tapedeck.Errorf(tapedeck.Invalid, "a rewind goes back to one place").
+			WithHint("give either an invocation or an offset")
+	}
 	if r.ToOffset != nil {
 		return rewindTo(*r.ToOffset, r.Thread, r.Force), e.hasThread(ctx, s, r.Thread)
 	}

@@ -140,7 +140,7 @@ func (e *Engine) start(ctx context.Context, t api.Task, resume bool) (api.Starte
 	if t.Thread == "" {
 		t.Thread = tapedeck.MainThread
 	}
-	for range maxTries {
+	for try := range maxTries {
 		s, err := e.session(ctx, t.Session)
 		if err != nil {
 			return api.Started{}, err
@@ -151,46 +151,60 @@ func (e *Engine) start(ctx context.Context, t api.Task, resume bool) (api.Starte
 		if err := e.checkUnused(ctx, &t); err != nil {
 			return api.Started{}, err
 		}
-		f, err := e.findPredecessor(ctx, &s, t.Thread, resume)
-		if t.Queued != "" && tapedeck.KindOf(err) == tapedeck.Invalid { // the run before was cancelled before its agent had begun
-			f, err = predecessor{lastLink: f.lastLink}, nil
+		back, err := e.replacing(ctx, &s, t.Rewind, t.Thread, t.Actor, try)
+		if err != nil {
+			return api.Started{}, err
 		}
+		r, err := e.prepareRun(ctx, back.leaves(&s), &t, resume)
 		if err != nil && t.MessageID != "" {
 			return e.repeated(ctx, &s, &t, err)
-		}
-		var agent *Agent
-		if err == nil {
-			agent, err = e.chooseAgent(&t, &s, &f, resume)
-		}
-		if err == nil && isDurable(agent) {
-			f.stopped = nil // the log has all that it must know
-			if !resume {
-				f.resumes = ""
-			}
-		}
-		if err == nil {
-			f.budget, err = budgetOf(agent, &t)
-		}
-		if err == nil {
-			err = e.prepare(ctx, &s, t.Thread, agent, t.Config, &f)
-		}
-		if err == nil {
-			err = e.addResumeContext(ctx, &s, agent, &f)
 		}
 		if err != nil {
 			return api.Started{}, err
 		}
-		r := newRun(e, agent, t, f)
-		r.gen, r.heard = s.Gen, s.Head // heard is for its opening
-		if err := r.prepareOpening(ctx); err != nil {
-			return api.Started{}, err
-		}
-		started, err := e.begin(ctx, r, t, &s)
+		started, err := e.begin(ctx, r, t, &s, back)
 		if !errors.Is(err, errMoved) {
 			return started, err
 		}
 	}
 	return api.Started{}, tapedeck.Errorf(tapedeck.Unavailable, "session %s is constantly rewound by others", t.Session).WithHint("try again")
+}
+
+// prepareRun prepares the run of a task in a session. resume means that it must resume the
+// newest run of its thread.
+func (e *Engine) prepareRun(ctx context.Context, s *tapedeck.Session, t *api.Task, resume bool) (*run, error) {
+	f, err := e.findPredecessor(ctx, s, t.Thread, resume)
+	if t.Queued != "" && tapedeck.KindOf(err) == tapedeck.Invalid { // the run before was cancelled before its agent had begun
+		f, err = predecessor{lastLink: f.lastLink}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if t.Rewind != nil {
+		f.lastLink = nil // that conversation has what the rewind reverts
+	}
+	agent, err := e.chooseAgent(t, s, &f, resume)
+	if err != nil {
+		return nil, err
+	}
+	if isDurable(agent) {
+		f.stopped = nil // the log has all that it must know
+		if !resume {
+			f.resumes = ""
+		}
+	}
+	if f.budget, err = budgetOf(agent, t); err != nil {
+		return nil, err
+	}
+	if err := e.prepare(ctx, s, t.Thread, agent, t.Config, &f); err != nil {
+		return nil, err
+	}
+	if err := e.addResumeContext(ctx, s, agent, &f); err != nil {
+		return nil, err
+	}
+	r := newRun(e, agent, *t, f)
+	r.gen, r.heard = s.Gen, s.Head // heard is for its opening
+	return r, r.prepareOpening(ctx)
 }
 
 // checkUnused refuses the id of a run that the session has used. Of two tasks that
@@ -252,15 +266,16 @@ func (e *Engine) openFolder(s *tapedeck.Session, agent *Agent, f *predecessor) (
 	return err
 }
 
-// begin begins a run, if the session was not rewound since seen was read.
-func (e *Engine) begin(ctx context.Context, r *run, t api.Task, seen *tapedeck.Session) (api.Started, error) {
+// begin begins a run, if the session was not rewound since seen was read. back is the
+// rewind that comes before it, nil for none.
+func (e *Engine) begin(ctx context.Context, r *run, t api.Task, seen *tapedeck.Session, back *replacement) (api.Started, error) {
 	if err := e.register(r); err != nil {
 		return api.Started{}, err
 	}
 	if e.options.Trace != nil {
 		r.trace = e.options.Trace(ctx)
 	}
-	a := tapedeck.Append{Session: t.Session, Events: r.opening(t)}
+	a := tapedeck.Append{Session: t.Session, Events: back.before(r.opening(t)), Expect: t.Expect}
 	if t.MessageID != "" {
 		a.Producer = &tapedeck.Producer{ID: messageProducer + t.MessageID}
 	}
@@ -269,7 +284,7 @@ func (e *Engine) begin(ctx context.Context, r *run, t api.Task, seen *tapedeck.S
 		if s.Gen != seen.Gen || s.LastJump != seen.LastJump {
 			return errMoved
 		}
-		if err := checkThreadFree(s, r.in.Thread); err != nil || t.Queued == "" {
+		if err := cmp.Or(checkThreadFree(s, r.in.Thread), back.check(s)); err != nil || t.Queued == "" {
 			return err
 		}
 		return checkWaits(s, t.Queued)
@@ -286,9 +301,10 @@ func (e *Engine) begin(ctx context.Context, r *run, t api.Task, seen *tapedeck.S
 	case done.Duplicate:
 		return e.startedBefore(ctx, &t, done.First)
 	}
-	r.offset, r.heard, r.upTo = done.First, done.First+int64(len(earlier(t.Messages))), done.Next
+	first := done.First + back.len()
+	r.offset, r.heard, r.upTo = first, first+int64(len(earlier(t.Messages))), done.Next
 	go r.drive()
-	return api.Started{Session: t.Session, Invocation: r.in.ID, Status: tapedeck.StatusRunning, Offset: done.First}, nil
+	return api.Started{Session: t.Session, Invocation: r.in.ID, Status: tapedeck.StatusRunning, Offset: first}, nil
 }
 
 // messageProducer begins the id of the producer that appends the beginning of a run

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/access"
+	"github.com/tapedeck/tapedeck/api"
 )
 
 // Append appends to a session. The actor of the events is that of the identity.
@@ -24,15 +25,32 @@ func (v *Guarded) Append(ctx context.Context, a tapedeck.Append) (tapedeck.Appen
 	if err != nil {
 		return tapedeck.Appended{}, err
 	}
-	if err := v.g.takeAppend(i, &a); err != nil {
+	if err := v.g.sign(i, &a); err != nil {
 		return tapedeck.Appended{}, err
 	}
-	a.Events = signed(i, a.Events)
-	if i.IsUnlimited() {
-		return v.verbs.Append(ctx, a)
-	}
-	a.Producer = scoped(i, a.Producer)
 	return v.verbs.Append(ctx, a)
+}
+
+// AppendAfter rewinds a session and appends to it.
+func (v *Guarded) AppendAfter(ctx context.Context, r api.Rewind, a tapedeck.Append) (tapedeck.Appended, error) {
+	ctx, err := v.write(ctx, r.Session, &r.Actor)
+	if err != nil {
+		return tapedeck.Appended{}, err
+	}
+	if err := v.g.sign(access.From(ctx), &a); err != nil {
+		return tapedeck.Appended{}, err
+	}
+	return v.verbs.AppendAfter(ctx, r, a)
+}
+
+// sign takes an append from the quota of an identity, and makes its events and its producer
+// those of the identity.
+func (g *Guard) sign(i *access.Identity, a *tapedeck.Append) error {
+	if err := g.takeAppend(i, a); err != nil {
+		return err
+	}
+	a.Events, a.Producer = signed(i, a.Events), scoped(i, a.Producer)
+	return nil
 }
 
 // signed returns events with the actor of an identity.
@@ -70,24 +88,22 @@ func (v *Guarded) appendAsAgent(ctx context.Context, i *access.Identity, a taped
 	if err != nil {
 		return tapedeck.Appended{}, err
 	}
-	if err := v.g.takeAppend(i, &a); err != nil {
+	if err := v.g.sign(i, &a); err != nil {
 		return tapedeck.Appended{}, err
 	}
 	s, err := v.g.head(ctx, a.Session)
 	if err != nil {
 		return tapedeck.Appended{}, err
 	}
-	events := signed(i, a.Events)
 	run, open := runOf(&s, i.Limits.Invocation)
 	if !open && a.Producer == nil { // a repetition is harmless, and its answer is wanted
 		return tapedeck.Appended{}, ended(i)
 	}
-	for n := range events {
-		if err := ofAgent(i, &events[n], run.Thread); err != nil {
-			return tapedeck.Appended{}, tapedeck.AtIndex(err, n, len(events))
+	for n := range a.Events {
+		if err := ofAgent(i, &a.Events[n], run.Thread); err != nil {
+			return tapedeck.Appended{}, tapedeck.AtIndex(err, n, len(a.Events))
 		}
 	}
-	a.Events, a.Producer = events, scoped(i, a.Producer)
 	check := a.Check
 	a.Check = func(s *tapedeck.Session) error {
 		if now, open := runOf(s, i.Limits.Invocation); !open || now.Thread != run.Thread {

@@ -111,6 +111,16 @@ var changing = map[string]call{
 		_, err := v.Append(ctx, message("talk"))
 		return err
 	},
+	"AppendAfter": func(ctx context.Context, v *guard.Guarded, _ inputs) error {
+		a := message("talk")
+		a.Events[0].Thread = "done"
+		_, err := v.AppendAfter(ctx, api.Rewind{Session: "s", ToOffset: new(int64(3)), Thread: "done"}, a)
+		return err
+	},
+	"Start again": func(ctx context.Context, v *guard.Guarded, _ inputs) error {
+		_, err := v.Start(ctx, api.Task{Session: "s", Thread: "done", Text: "go", Rewind: &api.Rewind{ToOffset: new(int64(3))}})
+		return err
+	},
 	"Rename": func(ctx context.Context, v *guard.Guarded, _ inputs) error {
 		_, err := v.Rename(ctx, api.Rename{Session: "s", Title: new("mine")})
 		return err

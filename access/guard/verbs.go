@@ -16,6 +16,7 @@ import (
 type Verbs interface {
 	Create(ctx context.Context, n api.NewSession) (tapedeck.Session, error)
 	Append(ctx context.Context, a tapedeck.Append) (tapedeck.Appended, error)
+	AppendAfter(ctx context.Context, r api.Rewind, a tapedeck.Append) (tapedeck.Appended, error)
 	Rename(ctx context.Context, r api.Rename) (tapedeck.Session, error)
 	Close(ctx context.Context, session, actor string) error
 	Delete(ctx context.Context, session string) error

@@ -32,7 +32,7 @@ func New(t testing.TB) *World {
 	t.Helper()
 	w := &World{TB: t, Proceed: make(chan struct{})}
 	d, err := deck.Open(t.Context(), "", deck.Options{InMemory: true, NoScreen: true, AnyHost: true, Version: "test", Agents: []deck.Agent{
-		{Name: "steps", Description: "sends what its task says", Runner: tapedeck.RunnerFunc(w.steps)},
+		{Name: "steps", Description: "sends what its task says", Runner: stepper{w.steps}},
 		{Name: "asker", Runner: tapedeck.RunnerFunc(w.asks)},
 	}})
 	if err != nil {
@@ -41,6 +41,17 @@ func New(t testing.TB) *World {
 	t.Cleanup(func() { _ = d.Close(context.WithoutCancel(t.Context())) })
 	w.Deck, w.Handler = d, d.Handler()
 	return w
+}
+
+// A stepper refuses the config {"bad":true}.
+type stepper struct{ tapedeck.RunnerFunc }
+
+// CheckConfig implements runner.Configurable.
+func (stepper) CheckConfig(config json.RawMessage) error {
+	if string(config) == `{"bad":true}` {
+		return tapedeck.Errorf(tapedeck.Invalid, "the config is bad")
+	}
+	return nil
 }
 
 // steps sends the events that the task has, one a line. A line "wait" waits for the

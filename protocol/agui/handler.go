@@ -56,7 +56,6 @@ type Verbs interface {
 	Start(ctx context.Context, t api.Task) (api.Started, error)
 	Answer(ctx context.Context, a api.Answer) (api.Answered, error)
 	Cancel(ctx context.Context, session, invocation string) (api.Cancelled, error)
-	Rewind(ctx context.Context, r api.Rewind) (api.Rewound, error)
 	Create(ctx context.Context, n api.NewSession) (tapedeck.Session, error)
 	Append(ctx context.Context, a tapedeck.Append) (tapedeck.Appended, error)
 	Rename(ctx context.Context, r api.Rename) (tapedeck.Session, error)

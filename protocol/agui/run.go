@@ -108,9 +108,12 @@ func (h *handler) taskOf(ctx context.Context, in *input, now *view.Snapshot, hea
 			WithHint("connect to the thread, and send the message again; without state, or with an empty one, the state stays as it is")
 	}
 	if len(t.Messages) == 0 && len(in.resume) == 0 {
-		if t.Messages, err = h.askAgain(ctx, in, now, head); err != nil {
+		if t.Messages, t.Rewind, err = h.askAgain(ctx, in, now, head); err != nil {
 			return t, err
 		}
+	}
+	if t.Rewind != nil {
+		t.Expect = &head.Head // what somebody has added meanwhile must not be reverted
 	}
 	if n := len(t.Messages); n > 0 && t.Messages[n-1].Role == payload.RoleUser {
 		t.Text = cmp.Or(string(bytes.TrimSpace([]byte(t.Messages[n-1].Text()))), noText)
@@ -182,41 +185,36 @@ func checkIDs(list []payload.Message) error {
 }
 
 // askAgain returns the last message of the client, if that is a user's and has an
-// answer already: the client wants another answer. The old one is reverted by a
-// rewind, which can be undone, and is no part of now any more.
-func (h *handler) askAgain(ctx context.Context, in *input, now *view.Snapshot, head *tapedeck.Session) ([]payload.Message, error) {
+// answer already: the client wants another answer. The rewind, which can be undone, reverts
+// the old one, which is no part of now any more.
+func (h *handler) askAgain(ctx context.Context, in *input, now *view.Snapshot, head *tapedeck.Session) ([]payload.Message, *api.Rewind, error) {
 	nothing := tapedeck.Errorf(tapedeck.Invalid, "the input has no new message for the agent").
 		WithHint("add a message of the user, or the answer of a tool, with an id that the thread does not have")
 	n := len(in.Messages)
 	if n == 0 || in.Messages[n-1].Role != payload.RoleUser {
-		return nil, nothing
+		return nil, nil, nothing
 	}
 	if open, busy := head.Run(in.place.lane); busy {
-		return nil, tapedeck.Errorf(tapedeck.Conflict, "thread %s is busy with %s", in.place.id, open.Invocation).
+		return nil, nil, tapedeck.Errorf(tapedeck.Conflict, "thread %s is busy with %s", in.place.id, open.Invocation).
 			WithHint("connect to it, or stop it; a task with when=queue waits for its end")
 	}
 	last := in.Messages[n-1]
 	i := slices.IndexFunc(now.Messages, func(m view.Message) bool { return m.ID == last.ID })
 	if i < 0 {
-		return nil, nothing
+		return nil, nil, nothing
 	}
 	// The request may be a repetition of the one that got the answer.
-	if _, used, err := h.Views.FindInvocation(ctx, in.place.session, in.RunID); err != nil || used {
-		return nil, cmp.Or(err, error(tapedeck.Errorf(tapedeck.Conflict, "session %s has a run %s already", in.place.session, in.RunID).
+	_, used, err := h.Views.FindInvocation(ctx, in.place.session, in.RunID)
+	if err != nil || used {
+		return nil, nil, cmp.Or(err, error(tapedeck.Errorf(tapedeck.Conflict, "session %s has a run %s already", in.place.session, in.RunID).
 			WithHint("connect to the thread; to ask again, use another runId")))
 	}
-	back := api.Rewind{Session: in.place.session, Thread: in.place.lane, IfIdle: true, BeforeInvocation: now.Messages[i].Invocation}
-	if back.BeforeInvocation == "" {
-		back.ToOffset = &now.Messages[i].Offset
-	}
-	if _, err := h.Verbs.Rewind(ctx, back); err != nil {
-		return nil, err
-	}
 	at := now.Messages[i].Offset
-	now.Messages = now.Messages[:i]
-	now.Calls = slices.DeleteFunc(now.Calls, func(k view.ToolCall) bool { return k.Offset >= at })
+	if *now, err = h.Views.Snapshot(ctx, in.place.session, view.Query{At: &at, Thread: in.place.lane}); err != nil {
+		return nil, nil, err
+	}
 	delete(last.Metadata, metaKey)
-	return []payload.Message{last}, nil
+	return []payload.Message{last}, &api.Rewind{ToOffset: &at}, nil
 }
 
 // newState returns the state of the client, nil if the thread has it already. An

@@ -35,46 +35,42 @@ func (h *handler) addMessages(w http.ResponseWriter, r *http.Request) error {
 	if err == nil && in.Run != "" {
 		err = tapedeck.CheckID("the run", in.Run)
 	}
+	in.ID = id
 	if in.agent = r.PathValue("agent"); err == nil && in.Run != "" {
 		err = tapedeck.CheckID("the name of the agent", in.agent)
 	}
 	if err != nil {
 		return err
 	}
-	for tries := 1; ; tries++ {
-		done, err := h.addOnce(r.Context(), id, in)
-		if tapedeck.RefusalOf(err) == tapedeck.RefusedOffset && tries < maxTries {
-			continue // another program has written: what this request means may have changed
-		}
-		if err != nil {
-			return err
-		}
-		return httpapi.WriteJSON(w, http.StatusOK, done)
+	var done added
+	err = h.decide(r.Context(), id, in, func(head *tapedeck.Session, now *view.Snapshot) error {
+		done, err = h.addOnce(r.Context(), id, in, head, now)
+		return err
+	})
+	if err != nil {
+		return err
 	}
+	return httpapi.WriteJSON(w, http.StatusOK, done)
 }
 
-// maxTries is how often a request is decided again because the session has changed meanwhile.
-const maxTries = 10
-
-func (h *handler) addOnce(ctx context.Context, id string, in *input) (done added, err error) {
-	head, now, err := h.now(ctx, id)
-	if err != nil {
-		return done, err
-	}
-	all := chainsOf(&now)
+func (h *handler) addOnce(ctx context.Context, id string, in *input, head *tapedeck.Session, now *view.Snapshot) (done added, err error) {
+	all := chainsOf(now)
 	if begun, ok := all.of[in.Run]; ok { // the request is repeated
 		return begunIn(begun, in.Run, head.Head), nil
 	}
-	fresh, back, err := in.news(id, &now)
+	names := func(m message) bool { return m.ID == in.Run }
+	if in.Run != "" && (slices.ContainsFunc(in.Messages, names) || findMessage(now, in.Run) != nil) {
+		return done, tapedeck.Errorf(tapedeck.Conflict, "a message of the chat has the id of the run, %.100q", in.Run).WithHint("give each run and each message an id of its own")
+	}
+	fresh, err := in.news(now)
 	if err != nil {
 		return done, err
 	}
-	if open, busy := head.Run(tapedeck.MainThread); busy && (len(fresh) > 0 || back != nil || in.Run != "") {
-		return done, tapedeck.Errorf(tapedeck.Conflict, "chat %s is busy with %s", id, open.Invocation).
-			WithHint("resume its stream, or stop it with POST %s/{agent}/%s/stop", Root, id)
+	if open, busy := head.Run(tapedeck.MainThread); busy && (len(fresh) > 0 || in.back != nil || in.Run != "") {
+		return done, busyWith(id, &open)
 	}
 	var continued chain
-	if in.Run != "" && back == nil {
+	if in.Run != "" && in.back == nil {
 		if continued, err = in.continues(&all); err != nil {
 			return done, err
 		}
@@ -83,18 +79,15 @@ func (h *handler) addOnce(ctx context.Context, id string, in *input) (done added
 	if err != nil {
 		return done, err
 	}
-	if back != nil {
-		if _, err := h.Verbs.Rewind(ctx, *back); err != nil {
-			return done, err
-		}
-	}
 	at := head.Head
 	if len(events) > 0 {
-		a := tapedeck.Append{Session: id, Events: events}
-		if back == nil {
-			a.Expect = &head.Head
+		a := tapedeck.Append{Session: id, Events: events, Expect: &head.Head}
+		var got tapedeck.Appended
+		if in.back != nil {
+			got, err = h.Verbs.AppendAfter(ctx, *in.back, a)
+		} else {
+			got, err = h.append(ctx, a)
 		}
-		got, err := h.append(ctx, a)
 		if err != nil {
 			return done, err
 		}
@@ -108,6 +101,39 @@ func (h *handler) addOnce(ctx context.Context, id string, in *input) (done added
 		}
 	}
 	return done, nil
+}
+
+// maxTries is how often a request is decided again because the session has changed meanwhile.
+const maxTries = 10
+
+// decide carries out a request as of one head of its chat, and again if another program has
+// written meanwhile: what the request means may have changed. A request that reverts messages
+// is not carried out again if the chat has new ones, because its user has not seen these.
+func (h *handler) decide(ctx context.Context, id string, in *input, once func(head *tapedeck.Session, now *view.Snapshot) error) error {
+	var seen int64
+	for tries := 1; ; tries++ {
+		head, now, err := h.now(ctx, id)
+		if err != nil {
+			return err
+		}
+		last := int64(0)
+		if len(now.Threads) > 0 {
+			last = now.Threads[0].Last
+		}
+		if in.back != nil && last != seen {
+			return tapedeck.Errorf(tapedeck.Conflict, "chat %s has changed meanwhile", id).WithHint("load its messages, and send the request again")
+		}
+		seen = last
+		if err = once(&head, &now); tapedeck.RefusalOf(err) != tapedeck.RefusedOffset || tries == maxTries {
+			return err
+		}
+	}
+}
+
+// busyWith is the error of a request for a chat with an open run.
+func busyWith(chat string, open *tapedeck.OpenRun) error {
+	return tapedeck.Errorf(tapedeck.Conflict, "chat %s is busy with %s", chat, open.Invocation).
+		WithHint("resume its stream, or stop it with POST %s/{agent}/%s/stop", Root, chat)
 }
 
 // begunIn is the answer to the repetition of a request that has begun a run.
@@ -169,17 +195,22 @@ func (in *input) events(fresh []payload.Message, continued chain) (events []tape
 
 // news returns the messages that the log does not have. If the last message is a user's that
 // the log has and the client wants another answer to it, or has edited it, that message is
-// among them, and back is the rewind that reverts the old one.
-func (in *input) news(session string, now *view.Snapshot) (fresh []payload.Message, back *api.Rewind, err error) {
+// among them, and in.back is the rewind that reverts the old one.
+func (in *input) news(now *view.Snapshot) (fresh []payload.Message, err error) {
 	if n := len(in.Messages); n > 0 && in.Messages[n-1].Role == payload.RoleUser {
 		last := &in.Messages[n-1]
 		if asked := findMessage(now, last.ID); asked != nil && in.again(asked, now) {
-			fresh, err = last.logged()
-			return fresh, &api.Rewind{Session: session, Thread: tapedeck.MainThread, ToOffset: &asked.Offset}, err
+			return in.replace(asked)
 		}
 	}
-	fresh, err = in.fresh(now)
-	return fresh, nil, err
+	return in.fresh(now)
+}
+
+// replace returns the last message of a request, which replaces one that the log has, and sets
+// the rewind that reverts that one.
+func (in *input) replace(asked *view.Message) ([]payload.Message, error) {
+	in.back = &api.Rewind{Session: in.ID, Thread: tapedeck.MainThread, ToOffset: &asked.Offset}
+	return in.Messages[len(in.Messages)-1].logged()
 }
 
 // again reports whether a message that the log has must be answered again. A request that is

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/internal/intake"
 	"github.com/tapedeck/tapedeck/internal/jsonobj"
 	"github.com/tapedeck/tapedeck/payload"
@@ -34,6 +35,7 @@ type input struct {
 
 	agent   string
 	version int
+	back    *api.Rewind // reverts the message that the last one replaces; nil for none
 }
 
 // A message is a UIMessage.

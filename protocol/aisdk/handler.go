@@ -50,9 +50,9 @@ type Verbs interface {
 	Start(ctx context.Context, t api.Task) (api.Started, error)
 	Answer(ctx context.Context, a api.Answer) (api.Answered, error)
 	Cancel(ctx context.Context, session, invocation string) (api.Cancelled, error)
-	Rewind(ctx context.Context, r api.Rewind) (api.Rewound, error)
 	Create(ctx context.Context, n api.NewSession) (tapedeck.Session, error)
 	Append(ctx context.Context, a tapedeck.Append) (tapedeck.Appended, error)
+	AppendAfter(ctx context.Context, r api.Rewind, a tapedeck.Append) (tapedeck.Appended, error)
 }
 
 // Views are the conversations of sessions.

@@ -27,35 +27,39 @@ func (h *handler) run(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	head, now, err := h.now(r.Context(), in.ID)
-	if err != nil {
-		return err
-	}
-	if answers := in.answers(); len(answers) > 0 {
-		run, from, err := h.answer(r.Context(), in, &now, answers)
+	var s *stream
+	var at int64 // where the message of the stream begins
+	err = h.decide(r.Context(), in.ID, in, func(head *tapedeck.Session, now *view.Snapshot) error {
+		if answers := in.answers(); len(answers) > 0 {
+			run, from, err := h.answer(r.Context(), in, now, answers)
+			if err != nil {
+				return err
+			}
+			s, at = h.newStream(w, in.version, in.ID, run.Invocation), run.Offset
+			s.from = from
+			return nil
+		}
+		if repeated, from := in.repeated(now); repeated != "" {
+			s, at = h.newStream(w, in.version, in.ID, repeated), from
+			return nil
+		}
+		if open, busy := head.Run(tapedeck.MainThread); busy {
+			return busyWith(in.ID, &open)
+		}
+		task, err := taskOf(in, head, now)
 		if err != nil {
 			return err
 		}
-		s := h.newStream(w, in.version, in.ID, run.Invocation)
-		s.from = from
-		return s.follow(r, run.Offset)
-	}
-	if repeated, from := in.repeated(&now); repeated != "" {
-		return h.newStream(w, in.version, in.ID, repeated).follow(r, from)
-	}
-	if open, busy := head.Run(tapedeck.MainThread); busy {
-		return tapedeck.Errorf(tapedeck.Conflict, "chat %s is busy with %s", in.ID, open.Invocation).
-			WithHint("resume its stream, or stop it with POST %s/{agent}/%s/stop", Root, in.ID)
-	}
-	task, err := h.taskOf(r.Context(), in, &now)
+		started, err := h.Verbs.Start(r.Context(), task)
+		if err == nil {
+			s, at = h.newStream(w, in.version, in.ID, started.Invocation), started.Offset
+		}
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	started, err := h.Verbs.Start(r.Context(), task)
-	if err != nil {
-		return err
-	}
-	return h.newStream(w, in.version, in.ID, started.Invocation).follow(r, started.Offset)
+	return s.follow(r, at)
 }
 
 // now returns a session and its conversation as of one offset, both empty if it does
@@ -109,26 +113,19 @@ func findMessage(now *view.Snapshot, id string) *view.Message {
 // taskOf returns the task that a request means. If the last message is a user's that
 // the log has, the client wants another answer to it, or has edited it: a rewind, which
 // can be undone, reverts the old one.
-func (h *handler) taskOf(ctx context.Context, in *input, now *view.Snapshot) (api.Task, error) {
-	t := api.Task{Session: in.ID, Thread: tapedeck.MainThread, Agent: in.agent, Create: true, Text: continueTask, Config: in.Config}
+func taskOf(in *input, head *tapedeck.Session, now *view.Snapshot) (t api.Task, err error) {
+	t = api.Task{Session: in.ID, Thread: tapedeck.MainThread, Agent: in.agent, Create: true, Text: continueTask, Config: in.Config}
 	n := len(in.Messages)
 	if n == 0 {
 		return t, tapedeck.Errorf(tapedeck.Invalid, "the request has no messages")
 	}
-	var err error
-	last := &in.Messages[n-1]
-	if asked := findMessage(now, last.ID); last.Role == payload.RoleUser && asked != nil {
-		if t.Messages, err = last.logged(); err != nil {
-			return t, err
-		}
-		back := api.Rewind{Session: in.ID, Thread: tapedeck.MainThread, BeforeInvocation: asked.Invocation}
-		if back.BeforeInvocation == "" {
-			back.ToOffset = &asked.Offset
-		}
-		if _, err := h.Verbs.Rewind(ctx, back); err != nil {
-			return t, err
-		}
-	} else if t.Messages, err = in.fresh(now); err != nil {
+	if asked := findMessage(now, in.Messages[n-1].ID); in.Messages[n-1].Role == payload.RoleUser && asked != nil {
+		t.Messages, err = in.replace(asked)
+		t.Rewind, t.Expect = in.back, &head.Head
+	} else {
+		t.Messages, err = in.fresh(now)
+	}
+	if err != nil {
 		return t, err
 	}
 	if len(t.Messages) == 0 {
@@ -144,13 +141,9 @@ func (h *handler) taskOf(ctx context.Context, in *input, now *view.Snapshot) (ap
 // fresh returns what the chat does not have: the outputs of tools that the front end
 // ran, and the messages after the newest one that the chat has.
 func (in *input) fresh(now *view.Snapshot) (list []payload.Message, err error) {
-	known := aguiwire.Known(now)
-	for i := range now.Runs {
-		known[now.Runs[i].Invocation] = true
-	}
-	all, after := chainsOf(now), 0
+	all, known, after := chainsOf(now), knownIDs(now), 0
 	for i := range in.Messages {
-		if known[in.Messages[i].ID] {
+		if m := &in.Messages[i]; known.has(m) {
 			after = i + 1
 		}
 	}
@@ -160,7 +153,10 @@ func (in *input) fresh(now *view.Snapshot) (list []payload.Message, err error) {
 	seen := map[string]bool{}
 	for i := range in.Messages[after:] {
 		m := &in.Messages[after+i]
-		if seen[m.ID] {
+		switch {
+		case known.users[m.ID] || known.others[m.ID]:
+			return nil, tapedeck.Errorf(tapedeck.Conflict, "the chat has another message with the id %.100q", m.ID).WithHint("give each message an id of its own")
+		case seen[m.ID]:
 			return nil, tapedeck.Errorf(tapedeck.Invalid, "two new messages have the id %.100q", m.ID).WithHint("give each message an id of its own")
 		}
 		seen[m.ID] = true
@@ -171,6 +167,31 @@ func (in *input) fresh(now *view.Snapshot) (list []payload.Message, err error) {
 		list = append(list, more...)
 	}
 	return list, nil
+}
+
+// A knownSet has the ids of the messages that a client can have from a chat.
+type knownSet struct{ users, others map[string]bool }
+
+func knownIDs(now *view.Snapshot) knownSet {
+	k := knownSet{map[string]bool{}, aguiwire.Known(now)}
+	for i := range now.Messages {
+		if m := &now.Messages[i]; m.Role == payload.RoleUser {
+			k.users[m.ID] = true
+			delete(k.others, m.ID)
+		}
+	}
+	for i := range now.Runs {
+		k.others[now.Runs[i].Invocation] = true
+	}
+	return k
+}
+
+// has reports whether the chat has the message of a client.
+func (k *knownSet) has(m *message) bool {
+	if m.Role == payload.RoleUser {
+		return k.users[m.ID]
+	}
+	return k.others[m.ID]
 }
 
 // outputs returns the outputs in a message for calls that have no answer in the log.
