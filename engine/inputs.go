@@ -55,7 +55,11 @@ func (e *Engine) startOrQueue(ctx context.Context, t api.Task) (api.Started, err
 			return api.Started{}, err
 		}
 		var started api.Started
-		if isBusy(&s, t.Thread) {
+		away, err := e.isAway(ctx, &s, t.Thread, t.Agent)
+		if err != nil {
+			return api.Started{}, err
+		}
+		if away || isBusy(&s, t.Thread) {
 			started, err = e.enqueue(ctx, t, &s)
 		} else if started, err = e.start(ctx, t, false); tapedeck.KindOf(err) == tapedeck.Conflict {
 			if now, headErr := e.session(ctx, t.Session); headErr == nil && isBusy(&now, t.Thread) {
@@ -91,7 +95,7 @@ func checkWaits(s *tapedeck.Session, input string) error {
 	return nil
 }
 
-// enqueue queues a task in a busy thread.
+// enqueue queues a task in a busy thread, or for a program that has no open run now.
 func (e *Engine) enqueue(ctx context.Context, t api.Task, s *tapedeck.Session) (api.Started, error) {
 	open, busy := s.Run(t.Thread)
 	outside, err := e.address(ctx, s, &t, &open)
@@ -121,7 +125,7 @@ func (e *Engine) enqueue(ctx context.Context, t api.Task, s *tapedeck.Session) (
 	}
 	a := queueing(&t, s, &out, outside)
 	done, err := e.write(ctx, a, func(now *tapedeck.Session, _ []tapedeck.Event) error {
-		if other, _ := now.Run(t.Thread); now.Gen != s.Gen || other.Invocation != open.Invocation || !isBusy(now, t.Thread) {
+		if other, _ := now.Run(t.Thread); now.Gen != s.Gen || other.Invocation != open.Invocation || !outside && !isBusy(now, t.Thread) {
 			return errFree // the input could be for another agent now
 		}
 		return checkRoom(now)
@@ -186,10 +190,23 @@ func (e *Engine) address(ctx context.Context, s *tapedeck.Session, t *api.Task, 
 		name, outside = q.Agent, last.Outside
 	}
 	if t.Agent != "" && t.Agent != name {
-		return false, nil
+		return e.isAway(ctx, s, t.Thread, t.Agent)
 	}
 	t.Agent = name
 	return outside, nil
+}
+
+// isAway reports whether an agent is one that this server does not have, and that has the
+// session or the newest run of the thread: an outside program.
+func (e *Engine) isAway(ctx context.Context, s *tapedeck.Session, thread, agent string) (bool, error) {
+	if _, err := e.agent(agent); agent == "" || tapedeck.KindOf(err) != tapedeck.NotFound {
+		return false, nil
+	}
+	if agent == s.Agent {
+		return true, nil
+	}
+	last, _, err := e.lastRun(ctx, s.ID, thread, s.Head)
+	return last.Agent == agent, err
 }
 
 // writerOf returns the name of the agent whose runs an outside program writes, "" if neither its
@@ -202,7 +219,7 @@ func (e *Engine) writerOf(ctx context.Context, s *tapedeck.Session, open *tapede
 // writes says that an outside program writes the runs of an agent.
 func writes(agent string) string {
 	if agent == "" {
-		return "an outside program writes the open run"
+		return "an outside program writes the runs of the thread"
 	}
 	return "an outside program writes the runs of the agent " + agent
 }

@@ -62,6 +62,71 @@ func TestInputForAnOutsideAgent(t *testing.T) {
 	}
 }
 
+// Between the runs of an outside program no agent of the server answers in its place: a message
+// without a name is refused, and one with its name waits for it.
+func TestBetweenOutsideRuns(t *testing.T) {
+	inBubble(t, silent, func(w *world) {
+		w.create("s")
+		w.outside("inv_1", `"agent":"my-loop"`)
+		w.outsideEnds("inv_1")
+		head := w.head("s").Head
+		send := func(agent, when string) (api.Started, error) {
+			return w.Start(w.Context(), api.Task{Session: "s", Text: "go", Agent: agent, When: when})
+		}
+		for _, when := range []string{"", "queue", "steer", "interrupt"} {
+			_, err := send("", when)
+			refuses(w, err, tapedeck.Conflict, "this server has no agent my-loop | name an agent of the server; or name my-loop and send when=queue: then the message waits until that program takes it")
+			_, err = send("nobody", when)
+			refuses(w, err, tapedeck.NotFound, `there is no agent "nobody" | there are: bot mute`)
+		}
+		_, err := send("my-loop", "now")
+		refuses(w, err, tapedeck.Conflict, "this server has no agent my-loop")
+		if got := w.head("s").Head; got != head {
+			w.Errorf("the refused tasks append %d events", got-head)
+		}
+		in, err := send("my-loop", "queue")
+		w.must(err)
+		synctest.Wait()
+		if in.Status != "waiting" || !strings.Contains(in.Note, "my-loop") || w.inputs() != "waiting go" {
+			w.Errorf("got %+v, and %s", in, w.inputs())
+		}
+		w.must(w.outsideTakes(in.Input))
+		if _, err := send("bot", ""); tapedeck.KindOf(err) != tapedeck.Conflict {
+			w.Errorf("while the run of the program is open: %v", err)
+		}
+		w.outsideEnds("inv_2")
+		started, err := send("bot", "queue")
+		w.must(err)
+		if started.Input != "" {
+			w.Errorf("an agent of the server waits: %+v", started)
+		}
+	})
+}
+
+func (w *world) outsideTakes(input string) error {
+	w.outside("inv_2", `"agent":"my-loop"`)
+	_, err := w.Take(w.Context(), api.Take{Session: "s", Input: input, Invocation: "inv_2"})
+	return err
+}
+
+// The agent of the session that the server does not have any more is an outside program, too.
+func TestInputForAnAgentThatIsGone(t *testing.T) {
+	inBubble(t, silent, func(w *world) {
+		w.must(second(w.Create(w.Context(), api.NewSession{ID: "s", Agent: "mute"})))
+		w.Engine = w.open(silent, func(o *engine.Options) { o.Agents = o.Agents[:1] })
+		w.must(second(w.Start(w.Context(), api.Task{Session: "s", Text: "go", Agent: "bot"})))
+		in, err := w.Start(w.Context(), api.Task{Session: "s", Text: "later", Agent: "mute", When: "queue"})
+		w.must(err)
+		list, err := w.Inputs(w.Context(), "s", "")
+		w.must(err)
+		if in.Input == "" || len(list) != 1 || !list[0].Outside || list[0].Agent != "mute" {
+			w.Errorf("got %+v, and %+v", in, list)
+		}
+	})
+}
+
+func second[T any](_ T, err error) error { return err }
+
 // An outside program gets an input in its open run, once.
 func TestTake(t *testing.T) {
 	inBubble(t, silent, func(w *world) {

@@ -88,21 +88,32 @@ func (e *Engine) findPredecessor(ctx context.Context, s *tapedeck.Session, threa
 		}
 		return predecessor{lastLink: told}, nothingToResume(resume, "%s has completed", run.Invocation)
 	case st.status == tapedeck.StatusComplete:
-		return predecessor{lastLink: told}, nothingToResume(resume, "%s has completed", run.Invocation)
+		return predecessor{lastLink: told, agent: run.Agent}, nothingToResume(resume, "%s has completed", run.Invocation)
 	case st.status == tapedeck.StatusFailed && !resume:
-		return predecessor{lastLink: told, stopped: run, status: st.status, plan: now.Plan, failed: true}, nil
+		return predecessor{lastLink: told, agent: run.Agent, stopped: run, status: st.status, plan: now.Plan, failed: true}, nil
 	case run.Interrupts == nil: // with interrupts, the agent itself stopped to ask, and needs no context
 		f.stopped, f.status, f.plan = run, st.status, now.Plan
 	}
 	return f, nil
 }
 
-// chooseAgent returns the agent for a task. A resumed run gets the agent of that run,
-// unless the task names another one. Only the program that writes an external run can
-// resume it.
+// chooseAgent returns the agent for a task: the one that it names, otherwise that of the
+// session, or the first one of the server. A resumed run gets the agent of that run, unless
+// the task names another one. An agent that this server does not have never becomes another
+// one: only the program that writes an external run can resume it, and the first agent of the
+// server does not answer for the one that ran before it.
 func (e *Engine) chooseAgent(t *api.Task, s *tapedeck.Session, f *predecessor, resume bool) (*Agent, error) {
 	if !resume || t.Agent != "" {
-		return e.agent(cmp.Or(t.Agent, s.Agent))
+		name := cmp.Or(t.Agent, s.Agent, f.agent)
+		agent, err := e.agent(name)
+		switch {
+		case tapedeck.KindOf(err) == tapedeck.NotFound && (name == s.Agent || name == f.agent) && len(e.options.Agents) > 0:
+			return nil, tapedeck.Errorf(tapedeck.Conflict, "this server has no agent %s", name).
+				WithHint("name an agent of the server; or name %s and send when=queue: then the message waits until that program takes it", name)
+		case cmp.Or(t.Agent, s.Agent) == "":
+			return e.agent("")
+		}
+		return agent, err
 	}
 	name := cmp.Or(f.agent, s.Agent)
 	if name == "" {

@@ -145,7 +145,7 @@ func (e *Engine) start(ctx context.Context, t api.Task, resume bool) (api.Starte
 		if err != nil {
 			return api.Started{}, err
 		}
-		if _, err := e.agent(t.Agent); err != nil {
+		if err := e.checkAgent(ctx, &s, &t); err != nil {
 			return api.Started{}, err
 		}
 		if err := e.checkUnused(ctx, &t); err != nil {
@@ -205,6 +205,19 @@ func (e *Engine) prepareRun(ctx context.Context, s *tapedeck.Session, t *api.Tas
 	r := newRun(e, agent, *t, f)
 	r.gen, r.heard = s.Gen, s.Head // heard is for its opening
 	return r, r.prepareOpening(ctx)
+}
+
+// checkAgent refuses an agent that neither the server nor the session knows.
+func (e *Engine) checkAgent(ctx context.Context, s *tapedeck.Session, t *api.Task) error {
+	_, err := e.agent(t.Agent)
+	if err == nil {
+		return nil
+	}
+	away, lookErr := e.isAway(ctx, s, t.Thread, t.Agent)
+	if away { // see chooseAgent
+		return nil
+	}
+	return cmp.Or(lookErr, err)
 }
 
 // checkUnused refuses the id of a run that the session has used. Of two tasks that
