@@ -401,6 +401,7 @@ class AsyncRun:
     usage = _call(Run.usage)
     event = _call(Run.event)
     flush = _call(Run.flush)
+    take = _call(Run.take)
     finish = _call(Run.finish)
     fail = _call(Run.fail)
     cancel = _call(Run.cancel)

@@ -14,7 +14,7 @@ from .outbox import Outbox
 from .producer import Producer
 from .tool import ToolCall, clean, text_of
 from .transport import encode
-from .types import Event
+from .types import Event, Taken
 
 if TYPE_CHECKING:
     from .session import Session
@@ -306,6 +306,13 @@ class Run:
     def flush(self) -> None:
         """Waits until everything so far is durable."""
         self._outbox().flush()
+
+    def take(self, input: str) -> Taken:
+        """Takes a task that waits for this program into the run, and returns its message. The open
+        message ends, and the log has all that the agent has said before it."""
+        self.end_message()
+        self.flush()
+        return self.session.take(input, self.invocation)
 
     # The end.
 

@@ -132,6 +132,17 @@ class Record(ServerCase):
             run.text("second")
         self.assertEqual((run.status, len(terminals(s, run)), texts(s)), ("cancelled", 1, ["first"]))
 
+    def test_a_task_is_taken_after_what_was_said(self) -> None:
+        s = self.client.create()
+        with s.run("x", agent="py") as run:
+            run.text("before")
+            waiting = s.task("And?", when="queue")
+            taken = run.take(waiting["input_id"])
+            run.text("after")
+        said = [(m["role"], m["text"]) for m in s.snapshot()["messages"]]
+        self.assertEqual(said, [("user", "x"), ("assistant", "before"), ("user", "And?"), ("assistant", "after")])
+        self.assertEqual(taken["message"]["content"], "And?")
+
     def test_a_rewind_cancels_the_run(self) -> None:
         s = self.client.create()
         with self.assertRaises(Cancelled), s.run("x") as run:

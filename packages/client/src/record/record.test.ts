@@ -31,7 +31,16 @@ async function serve(): Promise<void> {
       else if (c.method !== "POST") c.open();
       else if (away) c.break();
       else if (c.url.pathname.endsWith("/renew")) renew(c);
-      else {
+      else if (c.url.pathname.endsWith("/take")) {
+        const { invocation } = JSON.parse(String(c.body)) as { invocation: string };
+        log.push({ type: "message.added", invocation });
+        c.reply(200, {
+          input_id: "inp_1",
+          invocation_id: invocation,
+          offset: log.length - 1,
+          message: { content: "And?" },
+        });
+      } else {
         const events = [JSON.parse(String(c.body))].flat() as NewEvent[];
         if (events.some(refuse)) c.refuse(400, "invalid");
         else c.reply(200, { first: log.length, head: log.push(...events) });
@@ -50,6 +59,22 @@ function begin(body: (run: Run) => unknown, o: RunOptions = {}) {
 
 const types = () => log.map((e) => e.type);
 const last = () => log.at(-1)!;
+
+test("a task is taken after what was said", async () => {
+  const done = begin(async (run) => {
+    run.text("before");
+    const { message } = await run.take("inp_1");
+    expect(message.content).toBe("And?");
+    run.text("after");
+  });
+  await serve();
+  await done;
+  expect(types().slice(2)).toEqual([
+    ...["TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END"],
+    "message.added",
+    ...["TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END", "RUN_FINISHED"],
+  ]);
+});
 
 test("a run is its task, its events and one end", async () => {
   const done = begin((run) => {

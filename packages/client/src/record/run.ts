@@ -2,7 +2,7 @@ import { type Environment, surroundings } from "../environment.ts";
 import { TapedeckError } from "../errors.ts";
 import type { MaybePromise } from "../http.ts";
 import type { Session } from "../session.ts";
-import type { JsonObject, NewEvent } from "../wire.ts";
+import type { JsonObject, NewEvent, Taken } from "../wire.ts";
 import { defaultLeaseMs, Recording, type RecordingOptions, type RunStatus } from "./recording.ts";
 
 export interface RunOptions extends RecordingOptions {
@@ -222,6 +222,16 @@ export class Run {
   /** Waits until everything so far is durable. */
   flush(): Promise<void> {
     return this.recording.flush();
+  }
+
+  /**
+   * Takes a task that waits for this program into the run, and answers with its message. The open
+   * message ends, and the log has all that the agent has said before it.
+   */
+  async take(input: string): Promise<Taken> {
+    await this.endMessage();
+    await this.flush();
+    return this.recording.session.take(input, this.invocation);
   }
 
   /** Ends the run as complete, with a result of any JSON. `record` does it without a result. */
