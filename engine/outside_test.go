@@ -75,7 +75,7 @@ func TestBetweenOutsideRuns(t *testing.T) {
 		}
 		for _, when := range []string{"", "queue", "steer", "interrupt"} {
 			_, err := send("", when)
-			refuses(w, err, tapedeck.Conflict, "this server has no agent my-loop | name an agent of the server; or name my-loop and send when=queue: then the message waits until that program takes it")
+			refuses(w, err, tapedeck.Conflict, "this server has no agent my-loop | name an agent of the server; with when=queue a message that names my-loop waits until that program takes it")
 			_, err = send("nobody", when)
 			refuses(w, err, tapedeck.NotFound, `there is no agent "nobody" | there are: bot mute`)
 		}

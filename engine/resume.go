@@ -109,7 +109,7 @@ func (e *Engine) chooseAgent(t *api.Task, s *tapedeck.Session, f *predecessor, r
 		switch {
 		case tapedeck.KindOf(err) == tapedeck.NotFound && (name == s.Agent || name == f.agent) && len(e.options.Agents) > 0:
 			return nil, tapedeck.Errorf(tapedeck.Conflict, "this server has no agent %s", name).
-				WithHint("name an agent of the server; or name %s and send when=queue: then the message waits until that program takes it", name)
+				WithHint("name an agent of the server; with when=queue a message that names %s waits until that program takes it", name)
 		case cmp.Or(t.Agent, s.Agent) == "":
 			return e.agent("")
 		}
