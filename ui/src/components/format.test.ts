@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { brief, clock, day, dollars, duration, plural, short, withoutMarks } from "./format";
+import { brief, clock, day, dollars, duration, plural, sentence, short, withoutMarks } from "./format";
 
 describe("durations", () => {
   it.each([
@@ -50,4 +50,24 @@ it.each([
 it("takes the marks of a long line away at once", () => {
   for (const piece of ["*", "**a", "[", "`", "[a](", "# ", "~~ "])
     expect(withoutMarks(piece.repeat(640)).length).toBeLessThan(5000);
+});
+
+describe("a sentence", () => {
+  it.each([
+    ["the agent bot takes no input", "The agent bot takes no input."],
+    ["a run is open, try again!", "A run is open, try again!"],
+    ["überall ist es besetzt", "Überall ist es besetzt."],
+  ])("%s begins with a capital", (text, is) => expect(sentence(text)).toBe(is));
+  it.each([
+    "ses_1 is busy",
+    "inv_01M8 was run by the agent planner",
+    "i1 has completed",
+    "src/lock.go is not there",
+    "lock.go is not there",
+    "my-loop works elsewhere",
+    "toolCallId is missing",
+    "git: not found",
+    '"when" cannot be x',
+    "`x` is not an option",
+  ])("%s keeps its first word", (text) => expect(sentence(text)).toBe(`${text}.`));
 });

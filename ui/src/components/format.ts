@@ -69,6 +69,17 @@ export function brief(text: string, max = 120): string {
   return line.length > max ? `${line.slice(0, max - 1)}…` : line;
 }
 
+/** A first word that is a plain word, not an id, a path, a name of code or the name of a program before a colon. */
+const plainWord = /^\p{Ll}[\p{Ll}'’]*[,;.!?]?(?=\s|$)/u;
+
+/** A text that begins with a capital. Names in the text stay as they are, so that they can be copied and found. */
+export function capital(text: string): string {
+  return plainWord.test(text) ? text.charAt(0).toUpperCase() + text.slice(1) : text;
+}
+
+/** A text as a sentence of its own. */
+export const sentence = (text: string): string => capital(text) + (/[.!?…:]$/.test(text) ? "" : ".");
+
 /** Markdown without its marks, for a place that shows one line of text. Words and their order stay. */
 export function withoutMarks(markdown: string): string {
   return markdown

@@ -1,4 +1,5 @@
 import { type ComponentProps, type ReactNode, useEffect, useRef } from "react";
+import { capital } from "./format";
 import { Icon, type IconName } from "./icons";
 
 const looks = {
@@ -115,7 +116,7 @@ export function ErrorBox({ error, onRetry, onClose }: { error: unknown; onRetry?
 export function errorText(error: unknown): { message: string; hint?: string } {
   const e = error as { message?: string; hint?: string } | null;
   const message = e?.message || "Something went wrong";
-  return { message: message.charAt(0).toUpperCase() + message.slice(1), hint: e?.hint };
+  return { message: capital(message), hint: e?.hint };
 }
 
 /** The browser's own dialog: it traps the focus, and returns it when closed. */

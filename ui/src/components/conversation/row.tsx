@@ -2,7 +2,7 @@ import type { Marker, Run } from "@tapedeck/client";
 import { type KeyboardEvent, memo, type ReactNode, useCallback, useState } from "react";
 import { keysAreOn } from "@/hooks/keys";
 import type { PositionText } from "@/hooks/position-text";
-import { brief, duration, short } from "../format";
+import { brief, duration, sentence, short } from "../format";
 import { Icon } from "../icons";
 import { Button, IconButton } from "../ui";
 import { Ask } from "./ask";
@@ -162,9 +162,6 @@ function alongToolbar(e: KeyboardEvent<HTMLElement>): void {
   all.at((all.indexOf(e.target as HTMLButtonElement) + by) % all.length)?.focus();
   e.preventDefault();
 }
-
-/** A message as a sentence that begins with a capital. */
-const sentence = (s: string) => s.charAt(0).toUpperCase() + s.slice(1) + (/[.!?…:]$/.test(s) ? "" : ".");
 
 function Rule({ children, className = "text-muted" }: { children: ReactNode; className?: string }) {
   return (

@@ -5,6 +5,7 @@ import { api } from "@/client";
 import { answererOf, useAgents, useChoice } from "@/hooks/agents";
 import { useViewer } from "@/hooks/viewer";
 import { AgentPicker } from "../agent-picker";
+import { sentence } from "../format";
 import { Button, ErrorBox, Kbd } from "../ui";
 import { isDeleted, isUp } from "./header";
 import { Queue, type When, WhenSwitch } from "./queue";
@@ -225,11 +226,6 @@ function useForget(connected: boolean | undefined, all: { error: Error | null; r
     if (!connected) return;
     for (const m of latest.current) if (m.error instanceof TapedeckError && m.error.kind === "unreachable") m.reset();
   }, [connected]);
-}
-
-/** A remark of the server as a sentence of its own. */
-function sentence(note: string): string {
-  return `${note.charAt(0).toUpperCase()}${note.slice(1)}.`;
 }
 
 /** Whether a run ended early and can be resumed. */
