@@ -77,6 +77,15 @@ it.each([
   expect(area.value).toBe("second");
 });
 
+it("offers to resume only if an agent of the server can continue: the one that ran, or one that was picked", async () => {
+  const { request } = show({ status: "interrupted", agent: "my-loop" }, undefined, {});
+  const resume = () => screen.queryByRole("button", { name: "Resume" });
+  expect(resume()).toBeNull();
+  fireEvent.change(picker(), { target: { value: "coder" } });
+  fireEvent.click(resume()!);
+  await waitFor(() => expect(request).toHaveBeenCalledWith("/api/v1/sessions/s/resume", { agent: "coder" }));
+});
+
 it("puts a text back that was not sent, before the text typed since", async () => {
   const { request, reject, area, type } = show();
   type("first");

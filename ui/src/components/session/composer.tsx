@@ -170,7 +170,7 @@ export function Composer({ id, thread, session, run, inputs = [], asks, live, on
           }}
           className="min-h-8 flex-1 resize-none rounded-md border border-field bg-bg px-3 py-1.5 text-sm hover:border-strong"
         />
-        {!running && canResume(run) && (
+        {!running && canResume(run) && answerer.agent && (
           <Button
             id="resume"
             onClick={() => resume.mutate(text.trim())}
@@ -228,7 +228,7 @@ function useForget(connected: boolean | undefined, all: { error: Error | null; r
   }, [connected]);
 }
 
-/** Whether a run ended early and can be resumed. */
+/** Whether a run ended early and can be resumed, by its agent or by another one of this server. */
 export function canResume(run?: Run): boolean {
   if (!run) return false;
   return (
