@@ -186,6 +186,35 @@ export const checks = {
       },
     ),
 
+  "what waits for a program between its runs is read on a phone, withdrawn, and sent behind": () =>
+    onPage(
+      "/s/s",
+      async (server) => {
+        await server.session({ id: "s" });
+        const [asked, begin, ...rest] = turn("i1", "Plan a trip", "Done");
+        const metadata = { tapedeck: { agent: "planner" } };
+        await server.append("s", [asked, { ...begin, data: { ...begin.data, metadata } }]);
+        for (const task of ["Look at the trains of the second week before you go on", "Then write it down"])
+          await server.call("POST", "/sessions/s/task", { task, when: "queue" });
+        await server.append("s", rest);
+      },
+      async (page) => {
+        const waiting = page.getByRole("list", { name: "Messages that wait" }).getByRole("listitem");
+        const text = waiting.first().getByText("Look at the trains of the second week before you go on");
+        await text.waitFor();
+        const cut = await text.evaluate(
+          (el) => el.scrollWidth > el.clientWidth || el.scrollHeight > el.clientHeight + 1,
+        );
+        assert.ok(!cut, "the text is whole");
+        await message(page).fill("And book it");
+        await page.keyboard.press("Enter");
+        await waiting.getByText("And book it").waitFor();
+        await waiting.first().getByRole("button", { name: "Withdraw" }).click();
+        await until(async () => (await waiting.count()) === 2, "one is withdrawn");
+      },
+      phone,
+    ),
+
   "on a phone a session is started and written to, with targets of 44 pixels": () =>
     onPage(
       "/",

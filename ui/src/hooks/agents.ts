@@ -30,13 +30,15 @@ interface Asked {
   agents?: Agent[] | undefined;
   /** A run is open in the thread. */
   running?: boolean;
+  /** The agent of the outside program for which messages wait, perhaps without a name. */
+  waitsFor?: string | undefined;
 }
 
 export interface Answerer {
   /** Who will answer; undefined: the user must choose. */
   agent?: Agent;
   model?: string;
-  /** The outside program that writes the open run gets the message, unless the user chooses another agent. */
+  /** The outside program that writes the open run, or for which messages wait, gets the message, unless the user chooses another agent. */
   outside?: boolean;
   /** Why the user must choose, or what an outside program does. */
   why?: string;
@@ -47,7 +49,7 @@ export interface Answerer {
  * last, or else the agent of the session. An agent that this server does not have never
  * becomes another one silently.
  */
-export function answererOf({ choice, last, own, agents, running }: Asked): Answerer {
+export function answererOf({ choice, last, own, agents, running, waitsFor }: Asked): Answerer {
   if (!agents) return {};
   const find = (name?: string) => (name ? agents.find((a) => a.name === name) : undefined);
   const chosen = find(choice?.agent);
@@ -57,10 +59,11 @@ export function answererOf({ choice, last, own, agents, running }: Asked): Answe
   }
   const agent = find(last) ?? (last ? undefined : find(own));
   if (agent) return { agent };
-  if (running)
+  const program = running ? "" : waitsFor;
+  if (program !== undefined)
     return {
       outside: true,
-      why: `${last || own || "The agent"} works outside of this server, and gets the message when it asks.`,
+      why: `${program || last || own || "The agent"} works outside of this server, and gets the message when it asks.`,
     };
   if (agents.length === 0) return { why: "This server has no agents." };
   const name = last || own;

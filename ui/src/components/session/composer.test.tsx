@@ -128,6 +128,20 @@ it("sends what is for an outside program without naming an agent", async () => {
   await waitFor(() => expect(request).toHaveBeenCalledWith("/api/v1/sessions/s/task", { task: "next", when: "queue" }));
 });
 
+it("shows what waits for a program between its runs, withdraws it, and queues what is sent behind it", async () => {
+  const waits = { text: "text a", status: "waiting", thread: "main", when: "queue", outside: true } as const;
+  const { request, type, area } = show({ status: "complete", agent: "my-loop" }, [
+    { ...waits, id: "a", agent: "my-loop" },
+  ]);
+  expect(screen.getByRole("listitem").textContent).toBe("Queuedtext auntil my-loop takes it");
+  expect(screen.getByText("my-loop works outside of this server, and gets the message when it asks.")).toBeTruthy();
+  type("next");
+  fireEvent.keyDown(area, { key: "Enter" });
+  await waitFor(() => expect(request).toHaveBeenCalledWith("/api/v1/sessions/s/task", { task: "next", when: "queue" }));
+  fireEvent.click(screen.getByRole("button", { name: "Withdraw" }));
+  await waitFor(() => expect(request).toHaveBeenCalledWith("/api/v1/sessions/s/inputs/a", "DELETE"));
+});
+
 it("has no field for a session that was deleted", () => {
   expect(() => show(undefined, undefined, undefined, true)).toThrow("Message to the agent");
   expect(screen.getByText(/This session was deleted/)).toBeTruthy();

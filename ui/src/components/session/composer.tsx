@@ -62,7 +62,15 @@ export function Composer({ id, thread, session, run, inputs = [], asks, live, on
   const [choice, choose] = useChoice(id);
   const viewer = useViewer();
   const running = run?.status === "running";
-  const answerer = answererOf({ choice, last: run?.agent, own: session.agent, agents: agents.data, running });
+  const newest = inputs.findLast((i) => i.status === "waiting" && i.thread === thread);
+  const answerer = answererOf({
+    choice,
+    last: run?.agent,
+    own: session.agent,
+    agents: agents.data,
+    running,
+    waitsFor: newest?.outside ? (newest.agent ?? "") : undefined,
+  });
   const [asked, setAsked] = useState(false);
   const [when, setWhen] = useState<When>("queue");
   const area = useRef<HTMLTextAreaElement>(null);
@@ -154,7 +162,9 @@ export function Composer({ id, thread, session, run, inputs = [], asks, live, on
             !running
               ? answerer.agent
                 ? `Give ${answerer.agent.name} a task`
-                : "Give the agent a task"
+                : answerer.outside
+                  ? "Send what comes next"
+                  : "Give the agent a task"
               : asks
                 ? "The agent is waiting for an answer"
                 : "The agent is working. Send what comes next"
@@ -168,7 +178,7 @@ export function Composer({ id, thread, session, run, inputs = [], asks, live, on
             e.preventDefault();
             submit();
           }}
-          className="min-h-8 flex-1 resize-none rounded-md border border-field bg-bg px-3 py-1.5 text-sm hover:border-strong"
+          className="min-h-8 min-w-48 flex-1 resize-none rounded-md border border-field bg-bg px-3 py-1.5 text-sm hover:border-strong"
         />
         {!running && canResume(run) && answerer.agent && (
           <Button

@@ -54,11 +54,20 @@ export function Queue({ id, thread, inputs }: { id: string; thread: string; inpu
       <ol aria-label="Messages that wait" className="max-h-40 overflow-y-auto">
         {waiting.map((i, n) => (
           <li key={i.id} className="flex items-center gap-2 text-[13px]">
-            <span className="w-16 shrink-0 text-muted">{i.when === "steer" ? "Steers" : "Queued"}</span>
-            <span className="min-w-0 flex-1 truncate" title={i.text}>
-              {i.text}
-            </span>
-            {i.outside && <span className="shrink-0 text-muted">until {i.agent || "its program"} takes it</span>}
+            <div className="flex min-w-0 flex-1 gap-x-2 max-sm:flex-wrap max-sm:py-1">
+              <span className="shrink-0 text-muted sm:w-16">{i.when === "steer" ? "Steers" : "Queued"}</span>
+              <span
+                className="line-clamp-2 min-w-0 flex-1 [overflow-wrap:anywhere] max-sm:order-last max-sm:basis-full sm:line-clamp-1"
+                title={i.text}
+              >
+                {i.text}
+              </span>
+              {i.outside && (
+                <span className="min-w-0 truncate text-muted sm:max-w-60">
+                  until {i.agent || "its program"} takes it
+                </span>
+              )}
+            </div>
             <IconButton
               label="Run earlier"
               icon="up"
