@@ -14,7 +14,6 @@ import { Branches } from "@/components/session/branches";
 import { CannotShow } from "@/components/session/cannot-show";
 import { Composer } from "@/components/session/composer";
 import { type Dialog, SessionDialog } from "@/components/session/dialogs";
-import { emptyText } from "@/components/session/empty";
 import { FindBar } from "@/components/session/find-bar";
 import { useFindMarks } from "@/components/session/find-marks";
 import { isDeleted, SessionHeader } from "@/components/session/header";
@@ -48,17 +47,9 @@ import { useThrottled } from "@/hooks/tick";
 import { useVerbs } from "@/hooks/verbs";
 import { useViewer } from "@/hooks/viewer";
 import { useZen } from "@/hooks/zen";
-import { maxPanes, type Panel, type SessionSearch, type View, views } from "@/router/search";
+import { maxPanes, type Panel, type SessionSearch, type View, viewLabels, views } from "@/router/search";
 
 const route = getRouteApi("/s/$id");
-const viewLabels: Record<View, string> = {
-  conversation: "Conversation",
-  workflow: "Workflow",
-  timing: "Timing",
-  events: "Events",
-  terminal: "Terminal",
-  branches: "Branches",
-};
 
 const peopleTab = <></>; // there is such a panel, and it is not shown
 
@@ -295,7 +286,10 @@ function Session({ id, onReplaced }: { id: string; onReplaced: () => void }) {
             {rows.length === 0 ? (
               <NoRows
                 onTerminal={hasTerminal(deck, state.head) ? () => set({ view: "terminal" }, false) : undefined}
-                text={emptyText(live, view.session)}
+                live={live}
+                session={view.session}
+                connection={state.connection}
+                zen={zen}
               />
             ) : (
               <BranchPoints value={placed}>

@@ -65,6 +65,15 @@ export function listSearch(s: Raw): ListPageSearch {
 export const views = ["conversation", "workflow", "timing", "events", "terminal", "branches"] as const;
 export type View = (typeof views)[number];
 
+export const viewLabels: Record<View, string> = {
+  conversation: "Conversation",
+  workflow: "Workflow",
+  timing: "Timing",
+  events: "Events",
+  terminal: "Terminal",
+  branches: "Branches",
+};
+
 export const panels = ["outline", "tools", "changes", "plan", "state", "threads", "summary", "people"] as const;
 export type Panel = (typeof panels)[number];
 

@@ -145,6 +145,18 @@ it("shows what waits for a program between its runs, withdraws it, and queues wh
 it("has no field for a session that was deleted", () => {
   expect(() => show(undefined, undefined, undefined, true)).toThrow("Message to the agent");
   expect(screen.getByText(/This session was deleted/)).toBeTruthy();
+  expect(screen.queryByRole("textbox")).toBeNull();
+});
+
+it.each([
+  ["deleted", {}, true],
+  ["closed", { closed: true }, false],
+])("keeps what was typed in a session that is %s meanwhile, to be copied", (_, session, deleted) => {
+  sessionStorage.setItem("tapedeck.draft.s", "two\nlines");
+  expect(() => show(undefined, undefined, session, deleted)).toThrow("Message to the agent");
+  const kept = screen.getByLabelText<HTMLTextAreaElement>("Your message was not sent:");
+  expect([kept.value, kept.readOnly]).toEqual(["two\nlines", true]);
+  expect(screen.getByRole("button", { name: "Copy the message" })).toBeTruthy();
 });
 
 it("shows what waits in the thread, withdraws it and moves it", async () => {

@@ -7,7 +7,8 @@ import { useViewer } from "@/hooks/viewer";
 import { AgentPicker } from "../agent-picker";
 import { sentence } from "../format";
 import { Button, ErrorBox, Kbd } from "../ui";
-import { isDeleted, isUp } from "./header";
+import { isUp } from "./header";
+import { NoField, refusalOf } from "./no-field";
 import { Queue, type When, WhenSwitch } from "./queue";
 
 interface Props {
@@ -107,24 +108,8 @@ export function Composer({ id, thread, session, run, inputs = [], asks, live, on
     } else send.mutate(text.trim());
   };
 
-  if (connection && isDeleted(connection))
-    return (
-      <p className="border-t border-line bg-panel px-4 py-3 text-[13px] text-muted">
-        This session was deleted. The page shows what it has loaded.
-      </p>
-    );
-  if (session.closed)
-    return (
-      <p className="border-t border-line bg-panel px-4 py-3 text-[13px] text-muted">
-        This session is closed. It accepts no more events.
-      </p>
-    );
-  if (viewer?.role === "reader")
-    return (
-      <p className="border-t border-line bg-panel px-4 py-3 text-[13px] text-muted">
-        You can read this session, and not write in it.
-      </p>
-    );
+  const refusal = refusalOf(connection, session, viewer);
+  if (refusal) return <NoField why={refusal} text={text} />;
   if (!live)
     return (
       <div className="not-zen flex items-center gap-3 border-t border-line bg-panel px-4 py-2 text-[13px] text-muted">

@@ -1,7 +1,8 @@
-import type { SessionInfo } from "@tapedeck/client";
+import type { Refusal } from "./no-field";
 
-/** The text of an empty conversation. */
-export function emptyText(live: boolean, session: Pick<SessionInfo, "closed">): string {
+/** The text of an empty conversation. Without a refusal and with `field`, the page has a field for a task. */
+export function emptyText(live: boolean, refusal: Refusal | undefined, field: boolean): string {
   if (!live) return "At this moment the conversation was empty.";
-  return session.closed ? "The session was closed before the agent got a task." : "Give the agent a task below.";
+  if (refusal === "closed" || refusal === "deleted") return `The session was ${refusal} before the agent got a task.`;
+  return field && !refusal ? "Give the agent a task below." : "Messages appear here as soon as they are in the log.";
 }

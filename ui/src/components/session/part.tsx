@@ -1,8 +1,12 @@
-import type { Marker, Permission } from "@tapedeck/client";
+import type { Connection, Marker, Permission, SessionInfo } from "@tapedeck/client";
 import type { Deck } from "@tapedeck/client/player";
 import type { Hidden } from "@/components/events/raw-events";
+import { useAgents } from "@/hooks/agents";
+import { useViewer } from "@/hooks/viewer";
 import { isJump } from "../conversation/rows";
 import { Button, Notice } from "../ui";
+import { emptyText } from "./empty";
+import { refusalOf } from "./no-field";
 
 /** The ranges of events that are reverted at the playhead, of one thread or of all. */
 export function hiddenBy(marks: Marker[], deck: Deck): Hidden[] {
@@ -52,10 +56,20 @@ export function hasTerminal(deck: Deck, head: number): boolean {
   return false;
 }
 
+interface NoRowsProps {
+  live: boolean;
+  session: SessionInfo;
+  connection: Connection;
+  zen: boolean;
+  onTerminal?: () => void;
+}
+
 /** Stands for a conversation without rows. */
-export function NoRows({ text, onTerminal }: { text: string; onTerminal?: () => void }) {
+export function NoRows({ live, session, connection, zen, onTerminal }: NoRowsProps) {
+  const agents = useAgents().data;
+  const refusal = refusalOf(connection, session, useViewer());
   return (
-    <div className="flex-1">
+    <div className="min-h-0 flex-1 overflow-y-auto">
       {onTerminal ? (
         <Notice title="Only a terminal">
           <p>This session has terminal output, and no messages.</p>
@@ -64,7 +78,7 @@ export function NoRows({ text, onTerminal }: { text: string; onTerminal?: () => 
           </Button>
         </Notice>
       ) : (
-        <Notice title="No messages yet">{text}</Notice>
+        <Notice title="No messages yet">{emptyText(live, refusal, !zen && agents?.length !== 0)}</Notice>
       )}
     </div>
   );
