@@ -46,7 +46,7 @@ function Form({ agents, onClose, onStarted }: FormProps) {
   const [model, setModel] = useState("");
   const [folder, setFolder] = useState("");
   const [title, setTitle] = useState("");
-  const [missing, setMissing] = useState("");
+  const [tried, setTried] = useState(false);
   const agent = ready.find((a) => a.name === name);
   const queries = useQueryClient();
   const start = useMutation({
@@ -65,9 +65,10 @@ function Form({ agents, onClose, onStarted }: FormProps) {
       onStarted(id);
     },
   });
+  const lacks = task.trim() === "" ? "Write what the agent should do." : agent ? "" : "Choose an agent.";
+  const missing = tried ? lacks : "";
   const submit = () => {
-    const lacks = task.trim() === "" ? "Write what the agent should do." : agent ? "" : "Choose an agent.";
-    setMissing(lacks);
+    setTried(true);
     if (!lacks && !start.isPending) start.mutate();
   };
   const id = useId();

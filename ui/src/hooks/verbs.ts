@@ -4,6 +4,7 @@ import { useCallback } from "react";
 import { api } from "@/client";
 import { undoesOf } from "@/components/conversation/rows";
 import { copyText } from "./clipboard";
+import { useForget } from "./forget";
 
 /** The actions of the session page that need no dialog. */
 export function useVerbs(
@@ -13,6 +14,7 @@ export function useVerbs(
   index: ReplayIndex | undefined,
   notify: (text: string) => void,
   onRewind: (invocation: string) => void,
+  connected?: boolean,
 ) {
   const first = index?.invocations[0]?.invocation; // nothing comes before it to rewind to
   const undo = useMutation({
@@ -30,6 +32,7 @@ export function useVerbs(
     mutationFn: (offset: number) => api.append(id, { type: "bookmark.added", data: { offset } }),
     onSuccess: () => notify("Bookmark set"),
   });
+  useForget([undo, clear, mark], index?.markers.length, connected);
   const link = useCallback(
     (offset: number) => {
       const url = new URL(location.href);

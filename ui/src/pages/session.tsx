@@ -16,7 +16,7 @@ import { Composer } from "@/components/session/composer";
 import { type Dialog, SessionDialog } from "@/components/session/dialogs";
 import { FindBar } from "@/components/session/find-bar";
 import { useFindMarks } from "@/components/session/find-marks";
-import { isDeleted, SessionHeader } from "@/components/session/header";
+import { isDeleted, isUp, SessionHeader } from "@/components/session/header";
 import { Panels, panelView } from "@/components/session/panels";
 import { hasTerminal, NoRows, PeekBar, ThreadBar } from "@/components/session/part";
 import { PeoplePanel } from "@/components/session/people";
@@ -131,7 +131,7 @@ function Session({ id, onReplaced }: { id: string; onReplaced: () => void }) {
   };
 
   const closed = (isDeleted(state.connection) || entry.data?.closed || view?.session.closed) ?? false;
-  const verbs = useVerbs(id, live, closed, index, notify, onRewind);
+  const verbs = useVerbs(id, live, closed, index, notify, onRewind, isUp(state.connection));
   const { link, rewind, rewindDisabledReason } = verbs;
   const undoMutate = verbs.undo.mutate;
   const answer = useCallback(
@@ -311,6 +311,7 @@ function Session({ id, onReplaced }: { id: string; onReplaced: () => void }) {
             )}
             {live && <WaitingBar open={waiting} onShow={nextQuestion} />}
             <Composer
+              key={thread}
               id={id}
               thread={thread ?? "main"}
               session={view.session}

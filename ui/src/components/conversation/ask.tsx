@@ -71,7 +71,7 @@ export function Ask({ permission: p, onAnswer }: Props) {
           onChoose={(option) => answer.mutate({ option })}
         />
       )}
-      {answer.isError && !isOver(answer.error) && (
+      {isOpen && answer.isError && !isOver(answer.error) && (
         <div className="mt-2">
           <ErrorBox error={answer.error} />
         </div>

@@ -40,7 +40,7 @@ function show(
   queries.setQueryData(["agents"], agents);
   queries.setQueryDefaults(["agents"], { staleTime: Number.POSITIVE_INFINITY });
   queries.setQueryData(["viewer"], {});
-  render(
+  const page = (run?: Partial<Run>, inputs?: Partial<Input>[]) => (
     <QueryClientProvider client={queries}>
       <Composer
         id="s"
@@ -53,11 +53,13 @@ function show(
         onLive={() => undefined}
         connection={deleted ? { state: "ended", reason: "deleted" } : undefined}
       />
-    </QueryClientProvider>,
+    </QueryClientProvider>
   );
+  const { rerender } = render(page(run, inputs));
+  const then = (run?: Partial<Run>, inputs?: Partial<Input>[]) => rerender(page(run, inputs));
   const area = screen.getByLabelText<HTMLTextAreaElement>("Message to the agent");
   const type = (value: string) => fireEvent.change(area, { target: { value } });
-  return { request, resolve, reject, area, type };
+  return { request, resolve, reject, area, type, then };
 }
 
 it.each([
@@ -98,7 +100,7 @@ it("puts a text back that was not sent, before the text typed since", async () =
 });
 
 it("queues what is sent while the agent runs, or steers it", async () => {
-  const { request, resolve, area, type } = show({ status: "running" });
+  const { request, resolve, area, type, then } = show({ status: "running" });
   expect(screen.queryByText("Steer")).toBeNull();
   type("next");
   expect(screen.getByRole<HTMLInputElement>("radio", { name: /^Queue/ }).checked).toBe(true);
@@ -111,8 +113,12 @@ it("queues what is sent while the agent runs, or steers it", async () => {
       agent: "bot",
     }),
   );
-  resolve(Response.json({ status: "waiting", note: "the agent bot takes no input" }));
+  resolve(Response.json({ status: "waiting", input_id: "a", note: "the agent bot takes no input" }));
+  const input = { id: "a", status: "waiting", thread: "main", when: "queue" } as const;
+  then({ status: "running" }, [input]);
   expect((await screen.findByRole("status")).textContent).toBe("The agent bot takes no input.");
+  then({ status: "running" }, [{ ...input, status: "started" }]); // it no longer waits
+  expect(screen.queryByRole("status")).toBeNull();
   type("after");
   expect(screen.getByRole<HTMLInputElement>("radio", { name: /^Queue/ }).checked).toBe(true);
 });
@@ -175,6 +181,34 @@ it("shows what waits in the thread, withdraws it and moves it", async () => {
   await waitFor(() => expect(request).toHaveBeenCalledWith("/api/v1/sessions/s/inputs/a", "DELETE"));
 });
 
+it.each([
+  ["Stop", { status: "running", invocation: "i1" }, { status: "complete", invocation: "i1" }],
+  ["Resume", { status: "failed", invocation: "i1" }, { status: "running", invocation: "i2" }],
+] as const)(
+  "forgets why it could not %s when the run is another one, or has another status",
+  async (button, run, next) => {
+    const { request, resolve, then } = show(run);
+    fireEvent.click(screen.getByRole("button", { name: button }));
+    await waitFor(() => expect(request).toHaveBeenCalled());
+    resolve(Response.json({ error: { kind: "conflict", message: "ses_1 is busy" } }, { status: 409 }));
+    expect((await screen.findByRole("alert")).textContent).toBe("ses_1 is busy");
+    then(next);
+    await waitFor(() => expect(screen.queryByRole("alert")).toBeNull());
+  },
+);
+
+it("forgets why a message was not sent when the message is given up", async () => {
+  const { request, resolve, area, type } = show();
+  type("go");
+  fireEvent.keyDown(area, { key: "Enter" });
+  await waitFor(() => expect(request).toHaveBeenCalled());
+  resolve(Response.json({ error: { kind: "invalid", message: "no" } }, { status: 400 }));
+  await screen.findByRole("alert");
+  expect(area.value).toBe("go");
+  type("");
+  await waitFor(() => expect(screen.queryByRole("alert")).toBeNull());
+});
+
 const picker = () => screen.getByRole<HTMLSelectElement>("combobox", { name: "Agent that answers" });
 
 it("names the agent that will answer, and sends to the one that was picked", async () => {
@@ -202,6 +236,11 @@ it.each([
   expect(document.activeElement).toBe(picker());
   expect(area.value).toBe("go");
   expect(request).not.toHaveBeenCalled();
+  type("");
+  expect(screen.queryByRole("alert")).toBeNull(); // there is nothing to send
+  type("go");
+  fireEvent.keyDown(area, { key: "Enter" });
+  expect(screen.getByRole("alert")).toBeTruthy();
   fireEvent.change(picker(), { target: { value: "bot" } });
   expect(screen.queryByRole("alert")).toBeNull();
   fireEvent.keyDown(area, { key: "Enter" });

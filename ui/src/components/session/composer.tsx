@@ -1,8 +1,9 @@
 import { useMutation } from "@tanstack/react-query";
-import { type Connection, type Input, type Run, type SessionInfo, TapedeckError } from "@tapedeck/client";
+import type { Connection, Input, Run, SessionInfo } from "@tapedeck/client";
 import { useEffect, useRef, useState } from "react";
 import { api } from "@/client";
 import { answererOf, useAgents, useChoice } from "@/hooks/agents";
+import { useForget } from "@/hooks/forget";
 import { useViewer } from "@/hooks/viewer";
 import { AgentPicker } from "../agent-picker";
 import { sentence } from "../format";
@@ -72,7 +73,7 @@ export function Composer({ id, thread, session, run, inputs = [], asks, live, on
     running,
     waitsFor: newest?.outside ? (newest.agent ?? "") : undefined,
   });
-  const [asked, setAsked] = useState(false);
+  const [refused, setRefused] = useState(""); // the text for which nobody was chosen
   const [when, setWhen] = useState<When>("queue");
   const area = useRef<HTMLTextAreaElement>(null);
   const on = thread === "main" ? undefined : thread;
@@ -97,15 +98,26 @@ export function Composer({ id, thread, session, run, inputs = [], asks, live, on
     onError: (_, task) => putBack(id, task),
   });
   const failed = [send, stop, resume].find((m) => m.isError);
-  useForget(connection && isUp(connection), [send, stop, resume]);
+  const up = connection && isUp(connection);
+  useForget([send], answerer.agent?.name, up);
+  useForget([stop, resume], `${run?.invocation} ${run?.status}`, up);
+  const { isError: unread, refetch } = agents;
+  useEffect(() => {
+    if (up && unread) void refetch();
+  }, [up, unread, refetch]);
+  // A remark is about a message that waits.
+  const note = inputs.some((i) => i.id === send.data?.input_id && i.status === "waiting") && send.data?.note;
   const submit = () => {
     if (!text.trim() || send.isPending) return;
     // An agent that nobody named must not answer.
     if (!answerer.agent && !answerer.outside) {
-      setAsked(true);
+      setRefused(text);
       if (!agents.data) void agents.refetch();
       document.getElementById("composer-agent")?.focus();
-    } else send.mutate(text.trim());
+    } else {
+      if (resume.isError) resume.reset();
+      send.mutate(text.trim());
+    }
   };
 
   const refusal = refusalOf(connection, session, viewer);
@@ -133,9 +145,9 @@ export function Composer({ id, thread, session, run, inputs = [], asks, live, on
         </div>
       )}
       <Queue id={id} thread={thread} inputs={inputs} />
-      {send.data?.note && !answerer.outside && (
+      {note && !answerer.outside && (
         <p role="status" className="mb-2 text-[13px] text-muted">
-          {sentence(send.data.note)}
+          {sentence(note)}
         </p>
       )}
       <div className="flex flex-wrap items-end gap-2">
@@ -156,7 +168,10 @@ export function Composer({ id, thread, session, run, inputs = [], asks, live, on
           }
           rows={Math.min(6, text.split("\n").length)}
           value={text}
-          onChange={(e) => setText(e.target.value)}
+          onChange={(e) => {
+            setText(e.target.value);
+            if (!e.target.value.trim() && send.isError) send.reset();
+          }}
           onKeyDown={(e) => {
             if (e.key === "Escape") area.current?.blur();
             if (e.key !== "Enter" || e.shiftKey || e.nativeEvent.isComposing) return;
@@ -168,7 +183,10 @@ export function Composer({ id, thread, session, run, inputs = [], asks, live, on
         {!running && canResume(run) && answerer.agent && (
           <Button
             id="resume"
-            onClick={() => resume.mutate(text.trim())}
+            onClick={() => {
+              if (send.isError) send.reset();
+              resume.mutate(text.trim());
+            }}
             busy={resume.isPending}
             title="Resume the interrupted run (R)"
           >
@@ -191,19 +209,9 @@ export function Composer({ id, thread, session, run, inputs = [], asks, live, on
         {agents.isError ? (
           <span className="text-[13px] text-bad">The agents of the server cannot be read.</span>
         ) : (
-          agents.data && (
-            <AgentPicker
-              id="composer-agent"
-              agents={agents.data}
-              answerer={answerer}
-              onChoose={(c) => {
-                setAsked(false);
-                choose(c);
-              }}
-            />
-          )
+          agents.data && <AgentPicker id="composer-agent" agents={agents.data} answerer={answerer} onChoose={choose} />
         )}
-        {asked && !answerer.agent && !answerer.outside && (
+        {refused !== "" && refused === text && !answerer.agent && !answerer.outside && (
           <span role="alert" className="text-[13px] font-medium text-bad">
             Nothing was sent: {agents.data ? "choose who answers." : "the agents of the server are not known yet."}
           </span>
@@ -211,16 +219,6 @@ export function Composer({ id, thread, session, run, inputs = [], asks, live, on
       </div>
     </form>
   );
-}
-
-/** Forgets that the server could not be reached when it can be reached again. */
-function useForget(connected: boolean | undefined, all: { error: Error | null; reset: () => void }[]): void {
-  const latest = useRef(all);
-  latest.current = all;
-  useEffect(() => {
-    if (!connected) return;
-    for (const m of latest.current) if (m.error instanceof TapedeckError && m.error.kind === "unreachable") m.reset();
-  }, [connected]);
 }
 
 /** Whether a run ended early and can be resumed, by its agent or by another one of this server. */

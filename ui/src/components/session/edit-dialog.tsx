@@ -27,7 +27,7 @@ export function EditDialog({ id, title, message, again, at, last, own, onClose, 
   const [text, setText] = useState(message.text);
   const [here] = useChoice(id);
   const [picked, choose] = useState(again ? undefined : here);
-  const [missing, setMissing] = useState("");
+  const [tried, setTried] = useState(false);
   const agents = useAgents();
   const answered = last ?? own;
   const other = again ? anotherOf(agents.data, answered) : undefined;
@@ -35,9 +35,10 @@ export function EditDialog({ id, title, message, again, at, last, own, onClose, 
   const chosen = answererOf({ choice, last, own, agents: agents.data });
   const thread = message.thread === "main" ? undefined : message.thread;
   const run = useForkRun(id, onDone);
+  const lacks = text.trim() === "" ? "The message is empty." : chosen.agent ? "" : "Choose who answers.";
+  const missing = tried ? lacks : "";
   const submit = () => {
-    const lacks = text.trim() === "" ? "The message is empty." : chosen.agent ? "" : "Choose who answers.";
-    setMissing(lacks);
+    setTried(true);
     if (!chosen.agent || lacks) return;
     const by = { agent: chosen.agent.name, ...(chosen.model ? { model: chosen.model } : {}) };
     run.mutate({

@@ -48,7 +48,7 @@ export function ExportDialog({ id, at, head, recording, onClose }: Props) {
     mutationFn: (_key: string) => api.exportPreview(id, body),
   });
   const save = useMutation({
-    mutationFn: async () => {
+    mutationFn: async (_key: string) => {
       const found = redact ? (await api.exportPreview(id, body)).events : 0;
       return { file: await api.export(id, body), found };
     },
@@ -59,7 +59,7 @@ export function ExportDialog({ id, at, head, recording, onClose }: Props) {
       onClose();
     },
   });
-  const failed = [preview, save].find((m) => m.isError);
+  const failed = [preview, save].find((m) => m.isError && m.variables === previewKey);
   return (
     <Dialog title="Export" onClose={onClose}>
       <div className="flex flex-col gap-3 text-[13px]">
@@ -91,7 +91,7 @@ export function ExportDialog({ id, at, head, recording, onClose }: Props) {
               Preview redactions
             </Button>
           )}
-          <Button look="primary" icon="export" onClick={() => save.mutate()} busy={save.isPending}>
+          <Button look="primary" icon="export" onClick={() => save.mutate(previewKey)} busy={save.isPending}>
             Save file
           </Button>
         </div>

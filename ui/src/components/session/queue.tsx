@@ -46,8 +46,14 @@ export function Queue({ id, thread, inputs }: { id: string; thread: string; inpu
     mutationFn: (to: { input: string; before?: string }) => api.move(id, to.input, to.before),
   });
   const waiting = inputs.filter((i) => i.status === "waiting" && i.thread === thread);
-  const failed = [withdraw, move].find((m) => m.isError);
-  if (waiting.length === 0 && !failed) return null;
+  const waits = (id?: string) => waiting.some((i) => i.id === id);
+  const failed =
+    withdraw.isError && waits(withdraw.variables)
+      ? withdraw
+      : move.isError && waits(move.variables.input)
+        ? move
+        : undefined;
+  if (waiting.length === 0) return null;
   return (
     <div className="mb-2">
       {failed && <ErrorBox error={failed.error} onClose={() => failed.reset()} />}

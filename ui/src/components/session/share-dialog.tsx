@@ -145,11 +145,15 @@ function Guests({ id, at, head }: { id: string; at?: number; head: number }) {
         ...(frozen ? { before } : {}),
       });
       const next = `/s/${encodeURIComponent(id)}`;
-      return `${location.origin}/login?next=${encodeURIComponent(next)}#token=${made.token}`;
+      return { id: made.id, link: `${location.origin}/login?next=${encodeURIComponent(next)}#token=${made.token}` };
     },
     onSuccess: renew,
   });
-  const revoke = useMutation({ mutationFn: (token: string) => api.revokeToken(id, token), onSettled: renew });
+  const revoke = useMutation({
+    mutationFn: (token: string) => api.revokeToken(id, token),
+    onSuccess: (_, token) => token === make.data?.id && make.reset(),
+    onSettled: renew,
+  });
   const failed = [make, revoke].find((m) => m.isError);
   return (
     <Part title="Read-only link">
@@ -196,7 +200,7 @@ function Guests({ id, at, head }: { id: string; at?: number; head: number }) {
       {failed && <ErrorBox error={failed.error} onClose={() => failed.reset()} />}
       {make.data && (
         <div className="flex flex-col gap-1">
-          <Copied label="Read-only link" text={make.data} />
+          <Copied label="Read-only link" text={make.data.link} />
           <p className="text-muted">Copy it now: it is not shown again.</p>
         </div>
       )}

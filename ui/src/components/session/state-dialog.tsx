@@ -29,18 +29,19 @@ export function StateDialog({ id, title, at, value, last, own, onClose, onDone }
   const [task, setTask] = useState("");
   const [here] = useChoice(id);
   const [choice, choose] = useState<Choice | undefined>(here);
-  const [missing, setMissing] = useState("");
+  const [tried, setTried] = useState(false);
   const agents = useAgents();
   const chosen = answererOf({ choice, last, own, agents: agents.data });
   const run = useForkRun(id, onDone);
   const read = readJson(text);
   const asks = task.trim() !== "";
+  const changed = value === undefined || (read.problem === undefined && pretty(read.value) !== before);
+  const lacks =
+    !changed && !asks ? "Change the state, or write a message." : whoLacks(asks, chosen.agent !== undefined);
+  const missing = tried ? lacks : "";
   const submit = () => {
     if (read.problem !== undefined) return; // said below the field
-    const changed = value === undefined || pretty(read.value) !== before;
-    const lacks =
-      !changed && !asks ? "Change the state, or write a message." : whoLacks(asks, chosen.agent !== undefined);
-    setMissing(lacks);
+    setTried(true);
     if (lacks) return;
     const todo: ForkRun = { at, title: `${title || id} (changed state)` };
     if (changed) todo.state = { value: read.value };

@@ -3,6 +3,7 @@ import type { Json, JsonObject } from "@tapedeck/client";
 import type { WorkflowMoment } from "@tapedeck/client/workflow";
 import { useState } from "react";
 import { api } from "@/client";
+import { useForget } from "@/hooks/forget";
 import { visible } from "../conversation/action";
 import { StatusChip } from "../status";
 import { Button, Dialog, ErrorBox } from "../ui";
@@ -53,6 +54,7 @@ export function Toolbar({ id, moment: { workflow: w, diagram: d }, refused, noti
   const all = [clear, undo, cancel, resume, again];
   const busy = all.some((m) => m.isPending);
   const failed = all.find((m) => m.isError);
+  useForget(all, `${w?.invocation} ${w?.status}`);
   const common = { busy, disabled: refused !== undefined, className: "max-sm:h-11" };
   const why = (what: string) => (refused ? `Cannot ${what}: ${refused}` : undefined);
   const stopped = w !== undefined && ["interrupted", "cancelled", "failed"].includes(w.status);
