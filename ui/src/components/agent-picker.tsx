@@ -14,7 +14,7 @@ interface Props {
 
 /** Names the agent that will answer, and its model if it offers several. Both can be changed. */
 export function AgentPicker({ id, agents, answerer, onChoose }: Props) {
-  const { agent, model, outside, why } = answerer;
+  const { agent, model, outside, program, why } = answerer;
   return (
     <div className="flex min-w-0 flex-wrap items-center gap-x-2 gap-y-1 text-[13px] text-muted">
       <span
@@ -27,14 +27,15 @@ export function AgentPicker({ id, agents, answerer, onChoose }: Props) {
           aria-label="Agent that answers"
           title={agent?.unavailable ?? agent?.description}
           className="h-full max-w-44 pointer-coarse:min-h-11 min-w-0 rounded-full bg-transparent font-medium text-text"
-          value={agent?.name ?? ""}
+          value={agent?.name ?? ((outside && program) || "")}
           onChange={(e) => onChoose({ agent: e.target.value })}
         >
-          {!agent && (
+          {!agent && !(outside && program) && (
             <option value="" disabled>
               {outside ? "an outside program" : "Choose…"}
             </option>
           )}
+          {program && <option value={program}>{`${program} (outside)`}</option>}
           {agents.map((a) => (
             <option key={a.name} value={a.name} disabled={!!a.unavailable && a.name !== agent?.name}>
               {a.name + suffix(a)}

@@ -24,6 +24,16 @@ it("asks instead of taking the first agent", () => {
   expect(answererOf({ own: "coder" })).toEqual({});
 });
 
+it("offers the program of the thread where a message can wait for it", () => {
+  expect(answererOf({ agents, last: "my-loop", mayWait: true })).toMatchObject({ program: "my-loop" });
+  expect(answererOf({ agents, last: "my-loop", mayWait: true }).outside).toBeUndefined();
+  const choice = { agent: "my-loop" };
+  expect(answererOf({ agents, last: "my-loop", mayWait: true, choice }).outside).toBe(true);
+  expect(answererOf({ agents, last: "my-loop", choice })).toEqual({ why: expect.stringContaining("no agent my-loop") });
+  expect(answererOf({ agents, last: "hello", mayWait: true, choice }).agent?.name).toBe("hello");
+  expect(answererOf({ agents, own: "workflow", mayWait: true }).program).toBeUndefined();
+});
+
 it("keeps a model only while the agent offers it", () => {
   expect(answererOf({ agents, choice: { agent: "coder", model: "large" } }).model).toBe("large");
   expect(answererOf({ agents, choice: { agent: "coder", model: "other" } }).model).toBeUndefined();

@@ -28,6 +28,8 @@ interface Asked {
   own?: string | undefined;
   /** Absent while they are loading. */
   agents?: Agent[] | undefined;
+  /** The message can wait for an outside program. */
+  mayWait?: boolean;
   /** A run is open in the thread. */
   running?: boolean;
   /** The agent of the outside program for which messages wait, perhaps without a name. */
@@ -38,8 +40,10 @@ export interface Answerer {
   /** Who will answer; undefined: the user must choose. */
   agent?: Agent;
   model?: string;
-  /** The outside program that writes the open run, or for which messages wait, gets the message, unless the user chooses another agent. */
+  /** The message is for an outside program, which takes it. */
   outside?: boolean;
+  /** The name of the outside program of the thread, which the user may choose. */
+  program?: string;
   /** Why the user must choose, or what an outside program does. */
   why?: string;
 }
@@ -49,7 +53,7 @@ export interface Answerer {
  * last, or else the agent of the session. An agent that this server does not have never
  * becomes another one silently.
  */
-export function answererOf({ choice, last, own, agents, running, waitsFor }: Asked): Answerer {
+export function answererOf({ choice, last, own, agents, mayWait, running, waitsFor }: Asked): Answerer {
   if (!agents) return {};
   const find = (name?: string) => (name ? agents.find((a) => a.name === name) : undefined);
   const chosen = find(choice?.agent);
@@ -59,16 +63,18 @@ export function answererOf({ choice, last, own, agents, running, waitsFor }: Ask
   }
   const agent = find(last) ?? (last ? undefined : find(own));
   if (agent) return { agent };
-  const program = running ? "" : waitsFor;
-  if (program !== undefined)
+  const waiting = running ? "" : waitsFor;
+  const name = waiting || last || own;
+  const program = mayWait && name !== "workflow" ? name : undefined;
+  if (waiting !== undefined || (program && choice?.agent === program))
     return {
       outside: true,
-      why: `${program || last || own || "The agent"} works outside of this server, and gets the message when it asks.`,
+      program,
+      why: `${name || "The agent"} works outside of this server, and gets the message when it asks.`,
     };
-  if (agents.length === 0) return { why: "This server has no agents." };
-  const name = last || own;
+  if (agents.length === 0) return { program, why: "This server has no agents." };
   if (name === "workflow") return { why: "This session runs a workflow, which takes no messages. Choose who answers." };
-  return { why: name ? `This server has no agent ${name}. Choose who answers.` : "Choose who answers." };
+  return { program, why: name ? `This server has no agent ${name}. Choose who answers.` : "Choose who answers." };
 }
 
 /** An agent that can run here and has not answered yet; undefined if there is none. */

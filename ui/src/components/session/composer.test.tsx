@@ -123,7 +123,7 @@ it("queues what is sent while the agent runs, or steers it", async () => {
   expect(screen.getByRole<HTMLInputElement>("radio", { name: /^Queue/ }).checked).toBe(true);
 });
 
-it("sends what is for an outside program without naming an agent", async () => {
+it("names the outside program that a message is for", async () => {
   const { request, type, area } = show({ status: "running", agent: "my-loop" }, [
     { id: "a", text: "text a", status: "waiting", thread: "main", when: "queue", agent: "my-loop", outside: true },
   ]);
@@ -131,7 +131,22 @@ it("sends what is for an outside program without naming an agent", async () => {
   expect(screen.getByText("my-loop works outside of this server, and gets the message when it asks.")).toBeTruthy();
   type("next");
   fireEvent.keyDown(area, { key: "Enter" });
-  await waitFor(() => expect(request).toHaveBeenCalledWith("/api/v1/sessions/s/task", { task: "next", when: "queue" }));
+  await waitFor(() =>
+    expect(request).toHaveBeenCalledWith("/api/v1/sessions/s/task", { task: "next", when: "queue", agent: "my-loop" }),
+  );
+});
+
+it("sends to the program of the thread between its runs only if the user chooses it", async () => {
+  const { request, type, area } = show({ status: "complete", agent: "my-loop" });
+  type("next");
+  fireEvent.keyDown(area, { key: "Enter" });
+  expect(await screen.findByText(/Nothing was sent/)).toBeTruthy();
+  fireEvent.change(screen.getByLabelText("Agent that answers"), { target: { value: "my-loop" } });
+  expect(screen.getByText("my-loop works outside of this server, and gets the message when it asks.")).toBeTruthy();
+  fireEvent.keyDown(area, { key: "Enter" });
+  await waitFor(() =>
+    expect(request).toHaveBeenCalledWith("/api/v1/sessions/s/task", { task: "next", when: "queue", agent: "my-loop" }),
+  );
 });
 
 it("shows what waits for a program between its runs, withdraws it, and queues what is sent behind it", async () => {
@@ -143,7 +158,9 @@ it("shows what waits for a program between its runs, withdraws it, and queues wh
   expect(screen.getByText("my-loop works outside of this server, and gets the message when it asks.")).toBeTruthy();
   type("next");
   fireEvent.keyDown(area, { key: "Enter" });
-  await waitFor(() => expect(request).toHaveBeenCalledWith("/api/v1/sessions/s/task", { task: "next", when: "queue" }));
+  await waitFor(() =>
+    expect(request).toHaveBeenCalledWith("/api/v1/sessions/s/task", { task: "next", when: "queue", agent: "my-loop" }),
+  );
   fireEvent.click(screen.getByRole("button", { name: "Withdraw" }));
   await waitFor(() => expect(request).toHaveBeenCalledWith("/api/v1/sessions/s/inputs/a", "DELETE"));
 });

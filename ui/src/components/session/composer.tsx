@@ -70,6 +70,7 @@ export function Composer({ id, thread, session, run, inputs = [], asks, live, on
     last: run?.agent,
     own: session.agent,
     agents: agents.data,
+    mayWait: true,
     running,
     waitsFor: newest?.outside ? (newest.agent ?? "") : undefined,
   });
@@ -83,7 +84,7 @@ export function Composer({ id, thread, session, run, inputs = [], asks, live, on
         task,
         thread: on,
         when,
-        agent: answerer.agent?.name,
+        agent: answerer.agent?.name ?? (answerer.outside ? answerer.program : undefined),
         ...(answerer.model ? { config: { model: answerer.model } } : {}),
       }),
     onMutate: () => setText(""),
