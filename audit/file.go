@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/gofrs/flock"
+	"github.com/tapedeck/tapedeck/internal/ownfile"
 )
 
 // lockName is the file that processes lock while they change the others.
@@ -32,7 +32,7 @@ func (s *strand) file(dir string, n int) string {
 
 // lockFolder locks the folder of a log against other processes.
 func lockFolder(dir string) (unlock func(), err error) {
-	f := flock.New(filepath.Join(dir, lockName), flock.SetPermissions(0o600))
+	f := ownfile.Lock(filepath.Join(dir, lockName))
 	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
 	defer cancel()
 	if _, err := f.TryLockContext(ctx, 5*time.Millisecond); err != nil {
@@ -71,7 +71,7 @@ func (l *Log) append(s *strand, entries []*entry) error {
 
 // extend writes lines to the file that grows.
 func (s *strand) extend(dir string, lines []byte) (err error) {
-	f, err := os.OpenFile(s.file(dir, 0), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+	f, err := os.OpenFile(s.file(dir, 0), os.O_RDWR|os.O_CREATE|os.O_APPEND|ownfile.NoFollow, 0o600)
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/agentconfig"
 	"github.com/tapedeck/tapedeck/deck"
+	"github.com/tapedeck/tapedeck/internal/keyfile"
 	"github.com/tapedeck/tapedeck/protocol/a2a"
 	"github.com/tapedeck/tapedeck/store/postgres"
 	"github.com/tapedeck/tapedeck/store/sqlite"
@@ -313,20 +314,19 @@ func writeNote(path string, n note) error {
 	if err != nil {
 		return err
 	}
-	tmp := path + ".tmp" // renamed later, so that no process reads a partial note
-	if err = os.WriteFile(tmp, append(b, '\n'), 0o600); err == nil {
-		err = os.Rename(tmp, path)
-	}
-	if err != nil {
-		_ = os.Remove(tmp) // on a full disk it exists and is empty
-	}
-	return err
+	return keyfile.Write(path, append(b, '\n')) // no process reads a partial note
 }
 
 func readNote(dir string) (note, bool) {
-	var n note
 	b, err := os.ReadFile(notePath(dir))
-	if err != nil || json.Unmarshal(b, &n) != nil {
+	if err != nil {
+		return note{}, false
+	}
+	return parseNote(b)
+}
+
+func parseNote(b []byte) (n note, ok bool) {
+	if json.Unmarshal(b, &n) != nil {
 		return note{}, false
 	}
 	return n, n.URL != "" && n.Instance != ""

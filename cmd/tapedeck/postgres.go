@@ -15,6 +15,8 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/cluster"
+	"github.com/tapedeck/tapedeck/internal/keyfile"
+	"github.com/tapedeck/tapedeck/internal/ownfile"
 	"github.com/tapedeck/tapedeck/store/postgres"
 )
 
@@ -124,9 +126,16 @@ type placeNote struct {
 // databaseOf returns the database that has the sessions of a folder, "" if they are in the
 // folder.
 func databaseOf(dir string) string {
-	var n placeNote
 	b, err := os.ReadFile(filepath.Join(dir, placeName))
-	if err != nil || json.Unmarshal(b, &n) != nil {
+	if err != nil {
+		return ""
+	}
+	return parsePlace(b)
+}
+
+func parsePlace(b []byte) string {
+	var n placeNote
+	if json.Unmarshal(b, &n) != nil {
 		return ""
 	}
 	return n.Database
@@ -137,6 +146,11 @@ func databaseOf(dir string) string {
 func (o *appOptions) checkPlace() error {
 	if o.ephemeral {
 		return nil
+	}
+	isNote := func(b []byte) bool { _, ok := parseNote(b); return ok }
+	isPlace := func(b []byte) bool { return parsePlace(b) != "" }
+	if err := errors.Join(ownfile.Check(notePath(o.dir), isNote), ownfile.Check(filepath.Join(o.dir, placeName), isPlace)); err != nil {
+		return err
 	}
 	other := databaseOf(o.dir)
 	if len(o.postgres) == 0 {
@@ -170,5 +184,5 @@ func (o *appOptions) markPlace() error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(o.dir, placeName), append(b, '\n'), 0o600)
+	return keyfile.Write(filepath.Join(o.dir, placeName), append(b, '\n'))
 }

@@ -44,7 +44,7 @@ var rules = map[string][]string{
 	"presence":           {".", "api", "payload"},
 	"metrics":            {".", "api", "=store", "internal"},
 	"telemetry":          {".", "payload"},
-	"audit":              {".", "api", "internal/secret"},
+	"audit":              {".", "api", "internal/ownfile", "internal/secret"},
 	"retention":          {"."},
 	"access":             {".", "access", "api", "payload", "search", "view", "internal"},
 	"engine":             {".", "api", "payload", "order", "=store", "view", "projection", "presence", "engine", "=runner", "internal/decimal", "internal/jsonobj", "internal/lru", "internal/past", "internal/proposal", "internal/sse", "internal/wallclock"},

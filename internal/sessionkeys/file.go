@@ -18,6 +18,8 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+
+	"github.com/tapedeck/tapedeck/internal/ownfile"
 )
 
 // FileName is the name of the file in a data folder.
@@ -238,7 +240,7 @@ const unfinished = ".new"
 // discardUnfinished overwrites and removes what a rotation or a copy that was killed has left:
 // it has keys that would never be erased.
 func discardUnfinished(path string) error {
-	f, err := os.OpenFile(path+unfinished, os.O_WRONLY, 0)
+	f, err := os.OpenFile(path+unfinished, os.O_WRONLY|ownfile.NoFollow, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -259,7 +261,7 @@ func writeNew(path string, write func(io.Writer) error) error {
 	if err := discardUnfinished(path); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(tmp, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	f, err := os.OpenFile(tmp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ func absentFrom(dir string) (a absence) {
 		return a
 	}
 	for _, name := range [...]string{databaseName, indexName, sessionkeys.FileName, lockName} {
-		for _, end := range [...]string{"", "-wal", "-shm", "-journal"} {
+		for _, end := range databaseEnds {
 			if path := filepath.Join(dir, name) + end; missing(path) {
 				a.files = append(a.files, path)
 			}

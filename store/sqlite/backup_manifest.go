@@ -14,10 +14,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/gofrs/flock"
-
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/keyfile"
+	"github.com/tapedeck/tapedeck/internal/ownfile"
 )
 
 // A backup is a folder:
@@ -210,7 +209,11 @@ func describe(ctx context.Context, dir, name string) (backupFile, error) {
 
 // lockBackup keeps other backups and restores away from a backup.
 func lockBackup(dir string) (release func(), err error) {
-	f := flock.New(filepath.Join(dir, backupLockName), flock.SetPermissions(0o600))
+	path := filepath.Join(dir, backupLockName)
+	if err := ownfile.Check(path, isLock); err != nil {
+		return nil, err
+	}
+	f := ownfile.Lock(path)
 	switch ok, err := f.TryLock(); {
 	case err != nil:
 		return nil, backupError(dir, err)

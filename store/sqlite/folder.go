@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -15,6 +16,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/ownfile"
 )
 
 // Names of the files in a data folder.
@@ -56,6 +58,10 @@ func Find(dir string) error {
 }
 
 func folderError(dir string, err error) error {
+	var known *tapedeck.Error
+	if errors.As(err, &known) {
+		return err
+	}
 	reason := "cannot be used"
 	var path *fs.PathError
 	switch {
@@ -112,13 +118,20 @@ func (h holder) write(path string) error {
 		b = append(b, bytes.Repeat([]byte(" "), n)...)
 	}
 	b = append(b, '\n')
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	f, err := os.OpenFile(path, os.O_WRONLY|ownfile.NoFollow, 0)
 	if err != nil {
 		return err
 	}
 	_, err = f.WriteAt(b, 0)
 	return errors.Join(err, f.Truncate(int64(len(b))), f.Close())
 }
+
+// lockForm is the form of a lock file. Its end may be that of an earlier holder while another
+// process writes it.
+var lockForm = regexp.MustCompile(`^\{"pid":\d+,"command":"`)
+
+// isLock reports whether a file that begins so is a lock file.
+func isLock(beginning []byte) bool { return lockForm.Match(beginning) }
 
 func readHolder(path string) (holder, bool) {
 	var h holder
@@ -143,8 +156,11 @@ func ServedAt(dir string) (url, instance string, ok bool) {
 
 func takeLock(dir string) (*Lock, error) {
 	path := filepath.Join(dir, lockName)
-	f := flock.New(path, flock.SetPermissions(0o600))
+	f := ownfile.Lock(path)
 	for begin := time.Now(); ; <-time.After(5 * time.Millisecond) {
+		if err := ownfile.Check(path, isLock); err != nil {
+			return nil, folderError(dir, err)
+		}
 		ok, err := f.TryLock()
 		if ok && isAt(f, path) {
 			break

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"bytes"
 	"context"
 	"database/sql/driver"
 	"errors"
@@ -40,6 +41,16 @@ const indexName = "search.db"
 // indexVersion is the version of the schema below. A file of another version is
 // recreated.
 const indexVersion = 3
+
+// isSQLite reports whether a file that begins so is a database of SQLite.
+func isSQLite(beginning []byte) bool {
+	return bytes.HasPrefix(beginning, []byte("SQLite format 3\x00"))
+}
+
+// isIndex reports whether a file that begins so is an index: its schema is at its beginning.
+func isIndex(beginning []byte) bool {
+	return isSQLite(beginning) && bytes.Contains(beginning, []byte("docs_by_session"))
+}
 
 // indexSchema creates the tables. The table docs has the documents, and words is the
 // full-text index on their words, see [search.Words]: the tokenizer only separates them at

@@ -11,6 +11,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/ownfile"
 )
 
 // A pathLock locks the path of a data folder. If the folder is moved, the lock
@@ -27,7 +28,7 @@ func takePathLock(dir string) (*pathLock, error) {
 		return nil, nil //nolint:nilerr,nilnil // see above
 	}
 	for range 10 {
-		f := flock.New(path, flock.SetPermissions(0o600))
+		f := ownfile.Lock(path)
 		switch ok, err := f.TryLock(); {
 		case err != nil:
 			return nil, nil //nolint:nilerr,nilnil // see above

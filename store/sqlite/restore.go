@@ -7,11 +7,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/keyfile"
+	"github.com/tapedeck/tapedeck/internal/ownfile"
 	"github.com/tapedeck/tapedeck/store"
 )
 
@@ -164,20 +166,27 @@ func emptyFolder(dir string) (*Lock, error) {
 		return nil, folderError(dir, err)
 	}
 	for _, e := range entries {
-		if e.Name() != lockName && !strings.HasPrefix(e.Name(), restoringName) {
+		if rest, ok := strings.CutPrefix(e.Name(), restoringName); e.Name() != lockName && !(ok && slices.Contains(databaseEnds[:], rest)) {
 			return nil, tapedeck.Errorf(tapedeck.Conflict, "the folder %s is not empty", dir).WithHint("name a new folder with --to")
 		}
 	}
+	file := filepath.Join(dir, restoringName)
+	if err := ownfile.Check(file, isSQLite); err != nil {
+		return nil, err
+	}
 	lock, err := TakeLock(dir)
 	if err == nil {
-		removeDatabase(filepath.Join(dir, restoringName))
+		removeDatabase(file)
 	}
 	return lock, err
 }
 
+// databaseEnds are the ends of the names of a database's files.
+var databaseEnds = [...]string{"", "-wal", "-shm", "-journal"}
+
 // removeDatabase removes a database that nobody uses. An error shows when it is created.
 func removeDatabase(file string) {
-	for _, end := range [...]string{"", "-wal", "-shm", "-journal"} {
+	for _, end := range databaseEnds {
 		_ = os.Remove(file + end)
 	}
 }

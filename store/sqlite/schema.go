@@ -16,6 +16,7 @@ import (
 	codes "modernc.org/sqlite/lib"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/ownfile"
 	"github.com/tapedeck/tapedeck/store"
 )
 
@@ -41,6 +42,9 @@ func knownVersion() int64 {
 func inspect(file string, checkBelow int64) error {
 	info, err := os.Stat(file)
 	if errors.Is(err, fs.ErrNotExist) {
+		if err := ownfile.Check(filepath.Join(filepath.Dir(file), indexName), isIndex); err != nil {
+			return folderError(file, err)
+		}
 		f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 		if err != nil {
 			return folderError(file, err)

@@ -1,0 +1,53 @@
+// Package ownfile keeps the program away from files of others that have the names of its own.
+package ownfile
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/gofrs/flock"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// beginning is how much of a file [Check] looks at.
+const beginning = 64 << 10
+
+// Check returns an error if there is something at a path that the program has not made: a
+// symbolic link, a folder, or a file whose beginning is not ours. An empty file is ours, and
+// so is one of zeros: a crash leaves both.
+func Check(path string, ours func(beginning []byte) bool) error {
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return foreign(path)
+	}
+	f, err := os.OpenFile(path, os.O_RDONLY|NoFollow, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }()
+	b, err := io.ReadAll(io.LimitReader(f, beginning))
+	if err == nil && len(bytes.Trim(b, "\x00")) > 0 && !ours(b) {
+		return foreign(path)
+	}
+	return err
+}
+
+// Lock returns a lock on the file at a path, which it creates.
+func Lock(path string) *flock.Flock {
+	return flock.New(path, flock.SetPermissions(0o600), flock.SetFlag(os.O_CREATE|os.O_RDONLY|NoFollow))
+}
+
+func foreign(path string) error {
+	return tapedeck.Errorf(tapedeck.Invalid, "%s is not a file that Tapedeck has made, and Tapedeck needs this name", path).
+		WithHint("move it away, or choose another folder")
+}
