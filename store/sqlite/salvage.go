@@ -37,14 +37,19 @@ func Salvage(ctx context.Context, from, to string, key []byte) (_ store.Salvage,
 	if err != nil {
 		return store.Salvage{}, err
 	}
-	if _, err := os.Stat(target); !errors.Is(err, fs.ErrNotExist) {
-		return store.Salvage{}, store.NotEmpty(to)
-	}
 	lock, err := TakeLock(from)
 	if err != nil {
 		return store.Salvage{}, err
 	}
 	defer lock.Release()
+	copied := filepath.Join(filepath.Dir(target), salvageName) // an absolute path
+	switch {
+	case !missing(copied):
+		return store.Salvage{}, tapedeck.Errorf(tapedeck.Conflict, "an earlier salvage to %s was interrupted, and %s has only a part", to, to).
+			WithHint("delete %s and run the same command again, or name another folder with --to", to)
+	case !missing(target):
+		return store.Salvage{}, store.NotEmpty(to)
+	}
 	keys, err := openKeys(source, key, false)
 	if err != nil {
 		return store.Salvage{}, err
@@ -53,7 +58,6 @@ func Salvage(ctx context.Context, from, to string, key []byte) (_ store.Salvage,
 		defer func() { _ = keys.Close() }()
 	}
 	x := &salvage{dir: to, keys: keyring{keys}, key: key, found: make(map[int64]*salvaged), byID: make(map[string]*salvaged)}
-	copied := filepath.Join(filepath.Dir(target), "salvage.db") // an absolute path
 	defer func() {
 		for _, suffix := range [...]string{"", "-wal", "-shm"} {
 			if e := os.Remove(copied + suffix); e != nil && !errors.Is(e, fs.ErrNotExist) {
@@ -78,6 +82,10 @@ func Salvage(ctx context.Context, from, to string, key []byte) (_ store.Salvage,
 	return x.Salvage, x.write(ctx)
 }
 
+// salvageName is the copy of the damaged database, in the new folder. It is there until the
+// new folder is complete.
+const salvageName = "salvage.db"
+
 // copyReadable copies a file. Where the disk returns an error, the copy has zeros; copyReadable
 // returns how many bytes. A file that does not exist is not copied.
 func copyReadable(to, from string) (blind int64, err error) {
@@ -89,7 +97,7 @@ func copyReadable(to, from string) (blind int64, err error) {
 		return 0, folderError(from, err)
 	}
 	defer in.Close()
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return 0, folderError(to, err)
 	}

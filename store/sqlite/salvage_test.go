@@ -2,12 +2,15 @@ package sqlite_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -209,6 +212,67 @@ func TestSalvageRefusals(t *testing.T) {
 	if _, err := sqlite.Salvage(t.Context(), dir, filepath.Join(t.TempDir(), "x"), nil); tapedeck.KindOf(err) != tapedeck.Conflict {
 		t.Errorf("beside a server: got %v", err)
 	}
+}
+
+// TestSalvageAgain: a salvage that fails leaves nothing that is in the way of the next one, and
+// one that was killed says how to go on.
+func TestSalvageAgain(t *testing.T) {
+	dir, to := t.TempDir(), t.TempDir()
+	furnish(t, dir)
+	whole := &countdown{Context: t.Context()}
+	whole.left.Store(many)
+	if _, err := sqlite.Salvage(whole, dir, filepath.Join(t.TempDir(), "x"), nil); err != nil {
+		t.Fatal(err)
+	}
+	failures := 0
+	for calls := many - whole.left.Load() - 25; ; calls++ { // near the end it writes sessions
+		ctx := &countdown{Context: t.Context()}
+		ctx.left.Store(calls)
+		err := sqlite.Attempt(to, func() error { _, err := sqlite.Salvage(ctx, dir, to, nil); return err })
+		if err == nil {
+			break
+		}
+		if failures++; !errors.Is(err, context.Canceled) {
+			t.Fatalf("after %d calls: %v", calls, err)
+		}
+	}
+	if failures < 5 {
+		t.Errorf("only %d attempts have failed", failures)
+	}
+	killed := t.TempDir()
+	write(t, filepath.Join(killed, "salvage.db"), "a part")
+	_, err := sqlite.Salvage(t.Context(), dir, killed, nil)
+	var e *tapedeck.Error
+	if !errors.As(err, &e) || e.Kind != tapedeck.Conflict || !strings.Contains(e.Hint, "delete "+killed) {
+		t.Errorf("after a kill: %v", err)
+	}
+	if b, err := os.ReadFile(filepath.Join(killed, "salvage.db")); string(b) != "a part" {
+		t.Errorf("the file that was there is now %q, %v", b, err)
+	}
+}
+
+const many = 1 << 40
+
+// A countdown is a context that ends at a call of Done.
+type countdown struct {
+	context.Context
+	left atomic.Int64
+}
+
+func (c *countdown) Done() <-chan struct{} {
+	if c.left.Add(-1) > 0 {
+		return nil
+	}
+	ended := make(chan struct{})
+	close(ended)
+	return ended
+}
+
+func (c *countdown) Err() error {
+	if c.left.Load() > 0 {
+		return nil
+	}
+	return context.Canceled
 }
 
 func foreignFolder(t *testing.T) string {

@@ -23,7 +23,11 @@ func (x *salvage) write(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.Close()) }()
+	defer func() {
+		if err = errors.Join(err, s.Close()); err != nil { // a part would look like all of it
+			removeDatabase(s.file)
+		}
+	}()
 	slices.SortFunc(x.order, func(a, b *salvaged) int { return cmp.Compare(a.gen, b.gen) }) // a parent before its forks
 	for _, from := range x.order {
 		if from.spec.Kind == tapedeck.KindView {
