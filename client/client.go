@@ -21,6 +21,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/problem"
+	"github.com/tapedeck/tapedeck/internal/secret"
 )
 
 // A Client calls one server. Its methods return [*tapedeck.Error]; a server that
@@ -62,8 +63,12 @@ func WithToken(token string) Option {
 func New(baseURL string, options ...Option) (*Client, error) {
 	u, err := url.Parse(baseURL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, tapedeck.Errorf(tapedeck.Invalid, "%q is not the URL of a server", baseURL).
+		return nil, tapedeck.Errorf(tapedeck.Invalid, "%q is not the URL of a server", secret.Address(baseURL)).
 			WithHint("it looks like http://127.0.0.1:4747")
+	}
+	if u.RawQuery != "" || u.ForceQuery {
+		return nil, tapedeck.Errorf(tapedeck.Invalid, "the URL of a server has no query: %q", secret.Address(baseURL)).
+			WithHint("leave out what follows the question mark")
 	}
 	c := &Client{base: strings.TrimRight(u.String(), "/")}
 	for _, o := range options {
@@ -97,6 +102,9 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 // BaseURL returns the URL that the client was made with.
 func (c *Client) BaseURL() string { return c.base }
 
+// address returns the URL for errors, without secrets.
+func (c *Client) address() string { return secret.Address(c.base) }
+
 // Ping returns an error unless a Tapedeck server answers, and soon: a process that
 // is stopped still accepts connections (see [Silent]). Another program that answers
 // /healthz is not one.
@@ -106,9 +114,9 @@ func (c *Client) Ping(ctx context.Context) error {
 	resp, err := c.do(soon, http.MethodGet, "/healthz", &request{}, nil)
 	switch {
 	case err != nil && ctx.Err() == nil && soon.Err() != nil:
-		return silent(c.base, os.ErrDeadlineExceeded)
+		return silent(c.address(), os.ErrDeadlineExceeded)
 	case errors.Is(err, errBroken):
-		return tapedeck.Errorf(tapedeck.Unavailable, "the program at %s ends the connection without an answer", c.base).
+		return tapedeck.Errorf(tapedeck.Unavailable, "the program at %s ends the connection without an answer", c.address()).
 			WithHint("maybe it wants HTTPS, or it is not a Tapedeck server").Because(err)
 	case err != nil:
 		return err
@@ -128,7 +136,7 @@ func answeredInFront(status int) bool {
 
 // foreign returns the error of an answer to a ping that is not from a Tapedeck server.
 func (c *Client) foreign(resp *http.Response) error {
-	e := tapedeck.Errorf(tapedeck.Unavailable, "there is no Tapedeck server at %s", c.base)
+	e := tapedeck.Errorf(tapedeck.Unavailable, "there is no Tapedeck server at %s", c.address())
 	u, err := url.Parse(c.base)
 	if err != nil {
 		return e
@@ -251,19 +259,19 @@ func (c *Client) failed(err error) error {
 	case errors.As(err, &missed):
 		return missed
 	case errors.Is(err, http.ErrSchemeMismatch):
-		return tapedeck.Errorf(tapedeck.Unavailable, "the server at %s speaks HTTP, not HTTPS", c.base).
+		return tapedeck.Errorf(tapedeck.Unavailable, "the server at %s speaks HTTP, not HTTPS", c.address()).
 			WithHint("its URL begins with http://").Because(err)
 	case errors.As(err, &untrusted):
-		return tapedeck.Errorf(tapedeck.Unavailable, "the certificate of %s is not accepted: %w", c.base, untrusted.Err).
+		return tapedeck.Errorf(tapedeck.Unavailable, "the certificate of %s is not accepted: %w", c.address(), untrusted.Err).
 			WithHint("nothing was sent to it")
 	case errors.As(err, &unknown):
-		return tapedeck.Errorf(tapedeck.Unavailable, "the host of %s has no address", c.base).
+		return tapedeck.Errorf(tapedeck.Unavailable, "the host of %s has no address", c.address()).
 			WithHint("look at the host in the URL").Because(err)
 	case unheard(err):
-		return tapedeck.Errorf(tapedeck.Unavailable, "the server at %s cannot be reached", c.base).
+		return tapedeck.Errorf(tapedeck.Unavailable, "the server at %s cannot be reached", c.address()).
 			WithHint("is it running? start it with: tapedeck serve").Because(err)
 	}
-	return tapedeck.Errorf(tapedeck.Unavailable, "the connection to %s broke before the answer; whether it was done is not known", c.base).
+	return tapedeck.Errorf(tapedeck.Unavailable, "the connection to %s broke before the answer; whether it was done is not known", c.address()).
 		WithHint("look before you do it again").Because(errors.Join(errBroken, err))
 }
 

@@ -381,6 +381,15 @@ func TestErrors(t *testing.T) {
 			t.Errorf("New(%q): %v", bad, err)
 		}
 	}
+	for _, secret := range []string{"ftp://ada:hunter-22@h", "http://h/?key=hunter-22", "http://ada:hunter-22@127.0.0.1:1", "http://ada:hunter-22@[::1"} {
+		c, err := client.New(secret)
+		if err == nil {
+			err = c.Ping(t.Context())
+		}
+		if err == nil || strings.Contains(err.Error(), "hunter") {
+			t.Errorf("%s: %v", secret, err)
+		}
+	}
 	_, err := h.Session(t.Context(), "nobody")
 	var te *tapedeck.Error
 	if !errors.As(err, &te) || te.Kind != tapedeck.NotFound || !strings.Contains(te.Message, "nobody") {

@@ -118,7 +118,7 @@ func (f *follow) connect(ctx context.Context, yield func(tapedeck.Record, error)
 		return nil
 	}
 	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind != "text/event-stream" {
-		return tapedeck.Errorf(tapedeck.Unsupported, "the server at %s answered with %q, not with a stream of events", f.client.base, kind).
+		return tapedeck.Errorf(tapedeck.Unsupported, "the server at %s answered with %q, not with a stream of events", f.client.address(), kind).
 			WithHint("is a Tapedeck server at this address?")
 	}
 	for frame, err := range sse.Read(resp.Body) {

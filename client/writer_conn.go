@@ -65,13 +65,13 @@ func (w *Writer) dial(ctx context.Context) (*websocket.Conn, error) {
 	case err != nil && resp != nil && resp.StatusCode >= http.StatusBadRequest:
 		return nil, readError(resp)
 	case err != nil && resp != nil:
-		return nil, tapedeck.Errorf(tapedeck.Unsupported, "the server at %s does not open a WebSocket", w.client.base).
+		return nil, tapedeck.Errorf(tapedeck.Unsupported, "the server at %s does not open a WebSocket", w.client.address()).
 			WithHint("is a Tapedeck server at this address?").Because(err)
 	case err != nil:
 		return nil, w.client.failed(err)
 	case socket.Subprotocol() != subprotocol:
 		_ = socket.CloseNow()
-		return nil, tapedeck.Errorf(tapedeck.Unsupported, "the server at %s does not speak %s", w.client.base, subprotocol)
+		return nil, tapedeck.Errorf(tapedeck.Unsupported, "the server at %s does not speak %s", w.client.address(), subprotocol)
 	}
 	socket.SetReadLimit(-1)
 	return socket, nil

@@ -12,6 +12,7 @@ import (
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/client"
 	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
+	"github.com/tapedeck/tapedeck/internal/secret"
 	"github.com/tapedeck/tapedeck/store/sqlite"
 )
 
@@ -125,7 +126,7 @@ func (e *env) connectURL(ctx context.Context, url string) (*connection, error) {
 		return nil, usageError("--url and --data cannot be used together")
 	}
 	if e.url == "" {
-		e.notice("using the server at %s, from $%s", terminal.Clean(url), urlVariable)
+		e.notice("using the server at %s, from $%s", terminal.Clean(secret.Address(url)), urlVariable)
 	}
 	c, err := client.New(url, clientOptions()...)
 	if err != nil {

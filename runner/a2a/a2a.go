@@ -21,6 +21,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/narrate"
+	"github.com/tapedeck/tapedeck/internal/secret"
 	"github.com/tapedeck/tapedeck/runner"
 )
 
@@ -82,10 +83,11 @@ func (r *Runner) Run(ctx context.Context, in tapedeck.Invocation) iter.Seq2[tape
 			return
 		}
 		n := narrate.New(in.ID, yield)
+		fail := func(err error) { n.Fail(secret.WordsOf(r.options.URL, r.options.Header, "").HideIn(err)) }
 		c, err := r.connect(ctx)
 		if err != nil {
 			if ctx.Err() == nil {
-				n.Fail(err)
+				fail(err)
 			}
 			return
 		}
@@ -99,7 +101,7 @@ func (r *Runner) Run(ctx context.Context, in tapedeck.Invocation) iter.Seq2[tape
 		case ctx.Err() != nil:
 			t.cancel(ctx)
 		case err != nil:
-			n.Fail(err)
+			fail(err)
 		default:
 			n.Done()
 		}

@@ -332,3 +332,24 @@ func TestHeadersOfAnotherServer(t *testing.T) {
 		t.Errorf("the other server gets %q", got)
 	}
 }
+
+// An agent that repeats what the request had of secrets does not bring it into the log.
+func TestSecretsInErrors(t *testing.T) {
+	const query = "key=s3cretkey"
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			if got := r.URL.RequestURI(); got != "/x/.well-known/agent-card.json?"+query {
+				t.Errorf("the card is asked for at %s", got)
+			}
+			fmt.Fprintf(w, `{"name":"x","url":"http://%s/rpc?%s","capabilities":{}}`, r.Host, query)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":"1","error":{"code":-32603,"message":"%s %s"}}`, r.URL.RawQuery, r.Header.Get("X-Key"))
+	}))
+	defer server.Close()
+	_, _, err := run(t, a2a.New(a2a.Options{Name: "up", URL: server.URL + "/x?" + query, Header: map[string]string{"X-Key": "another-one"}}), tapedeck.Invocation{Task: "hi"})
+	if err == nil || strings.Contains(err.Error(), "s3cretkey") || strings.Contains(err.Error(), "another-one") {
+		t.Errorf("got %v", err)
+	}
+}

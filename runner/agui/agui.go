@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/secret"
 	"github.com/tapedeck/tapedeck/runner"
 )
 
@@ -78,7 +79,7 @@ func (r *Runner) Run(ctx context.Context, in tapedeck.Invocation) iter.Seq2[tape
 		err := t.run(ctx)
 		t.abandon(ctx)
 		if err != nil && ctx.Err() == nil && !t.over {
-			yield(tapedeck.Event{}, err)
+			yield(tapedeck.Event{}, secret.WordsOf(r.options.URL, r.options.Header, "").HideIn(err))
 		}
 	}
 }

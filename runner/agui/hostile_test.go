@@ -1,9 +1,11 @@
 package agui_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"strings"
 	"testing"
@@ -213,5 +215,24 @@ func TestEndlessAgent(t *testing.T) {
 	}
 	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 160<<20 || sent > n+2 {
 		t.Errorf("after %d events of 64 KiB the heap has %d bytes more, and the agent has sent %d", n, grown, sent)
+	}
+}
+
+// An agent that repeats what the request had of secrets does not bring it into the log.
+func TestSecretsInErrors(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusConflict)
+		said := r.Header.Get("Authorization") + " " + r.URL.RawQuery + " " + r.Header.Get("X-Key")
+		_ = json.NewEncoder(w).Encode(map[string]string{"message": said})
+	}))
+	defer server.Close()
+	r := agui.New(agui.Options{
+		Name: "up", URL: strings.Replace(server.URL, "://", "://ada:hunter-22@", 1) + "/x?key=s3cretkey", Header: map[string]string{"X-Key": "another-one"},
+	})
+	for _, err := range r.Run(t.Context(), tapedeck.Invocation{ID: "i", Session: "s", Task: "hi"}) {
+		if err != nil && !strings.HasSuffix(err.Error(), ": Basic … … …") {
+			t.Errorf("got %v", err)
+		}
 	}
 }

@@ -11,10 +11,11 @@ import (
 	"iter"
 	"mime"
 	"net/http"
-	"strings"
+	"net/url"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/narrate"
+	"github.com/tapedeck/tapedeck/internal/secret"
 	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/view"
 )
@@ -51,6 +52,7 @@ type Function struct {
 // count until the next attempt begins, see [Again].
 func (c *Client) Stream(ctx context.Context, r Request) iter.Seq2[Delta, error] {
 	return func(yield func(Delta, error) bool) {
+		secrets := secret.WordsOf(c.BaseURL, c.Header, c.Key)
 		body, err := r.encode()
 		if err != nil {
 			yield(Delta{}, err)
@@ -65,7 +67,7 @@ func (c *Client) Stream(ctx context.Context, r Request) iter.Seq2[Delta, error] 
 						return false
 					}
 				}
-				d.Nothing = c.hidden(d.Nothing)
+				d.Nothing = secrets.Hide(d.Nothing)
 				return yield(d, err)
 			})
 			switch {
@@ -77,11 +79,11 @@ func (c *Client) Stream(ctx context.Context, r Request) iter.Seq2[Delta, error] 
 			}
 			after, again := retryable(err, attempt)
 			if !again || attempt >= c.Retries || !wait(ctx, after) {
-				yield(Delta{}, c.hide(plain(err)))
+				yield(Delta{}, secrets.HideIn(plain(err)))
 				return
 			}
 			if said {
-				broken = c.hide(plain(err)).Error()
+				broken = secrets.HideIn(plain(err)).Error()
 			}
 		}
 	}
@@ -137,8 +139,11 @@ func (c *Client) attempt(ctx context.Context, body []byte, yield func(Delta, err
 }
 
 func (c *Client) post(ctx context.Context, body []byte) (*http.Response, error) {
-	url := strings.TrimSuffix(c.BaseURL, "/") + "/chat/completions"
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+	address, err := url.JoinPath(c.BaseURL, "chat/completions") // before the query
+	var req *http.Request
+	if err == nil {
+		req, err = http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
+	}
 	if err != nil {
 		return nil, tapedeck.Errorf(tapedeck.Invalid, "the base URL of the model is not valid").Because(err)
 	}

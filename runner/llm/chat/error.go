@@ -5,15 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"maps"
 	"math/rand/v2"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/tapedeck/tapedeck"
 )
@@ -190,72 +187,4 @@ func oneLine(text string) string {
 		text = string(r[:maxExplanation]) + "…"
 	}
 	return text
-}
-
-// minSecret is the length, in bytes, from which a key counts as a secret. Local servers
-// accept any word as a key, and a short word can be in any sentence.
-const minSecret = 8
-
-// secrets returns what a provider must not repeat: the key, and the words of the configured
-// headers.
-func (c *Client) secrets() (out []string) {
-	for _, value := range append(slices.Collect(maps.Values(c.Header)), c.Key) {
-		for _, word := range strings.Fields(value) {
-			if len(word) >= minSecret {
-				out = append(out, word)
-			}
-		}
-	}
-	return out
-}
-
-// hide removes the secrets from the message of an error.
-func (c *Client) hide(err error) error {
-	var e *tapedeck.Error
-	if !errors.As(err, &e) {
-		return err
-	}
-	shown := c.hidden(e.Message)
-	if shown == e.Message {
-		return err
-	}
-	hidden := *e
-	hidden.Message = shown
-	return &hidden
-}
-
-// hidden returns a text without the secrets.
-func (c *Client) hidden(text string) string {
-	if text == "" {
-		return ""
-	}
-	for _, secret := range c.secrets() {
-		text = withoutToken(text, secret)
-	}
-	return text
-}
-
-// withoutToken replaces a token by "…" where it is not a part of a longer word.
-func withoutToken(text, token string) string {
-	var b strings.Builder
-	for {
-		i := strings.Index(text, token)
-		if i < 0 {
-			return b.String() + text
-		}
-		end := i + len(token)
-		before, _ := utf8.DecodeLastRuneInString(text[:i])
-		after, _ := utf8.DecodeRuneInString(text[end:])
-		if isWord(before) || isWord(after) {
-			b.WriteString(text[:i+1])
-			text = text[i+1:]
-			continue
-		}
-		b.WriteString(text[:i] + "…")
-		text = text[end:]
-	}
-}
-
-func isWord(r rune) bool {
-	return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' || r == '-'
 }

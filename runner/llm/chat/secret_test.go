@@ -28,3 +28,26 @@ func TestKeysInErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestURL: the path is added before the query, and what the URL has of secrets is in no error.
+func TestURL(t *testing.T) {
+	for base, want := range map[string]string{
+		"http://model/v1":               "/v1/chat/completions",
+		"http://model/v1/":              "/v1/chat/completions",
+		"http://model":                  "/chat/completions",
+		"http://model/v1?key=s3cretkey": "/v1/chat/completions?key=s3cretkey",
+		"http://model/v1/?a=b/":         "/v1/chat/completions?a=b/",
+	} {
+		c := chat.Client{BaseURL: base, HTTP: &http.Client{Transport: answer(func(r *http.Request) (*http.Response, error) {
+			if got := r.URL.RequestURI(); got != want {
+				t.Errorf("%s: asked for %s", base, got)
+			}
+			return &http.Response{StatusCode: http.StatusUnauthorized, Body: io.NopCloser(strings.NewReader(r.URL.RawQuery)), Header: http.Header{}}, nil
+		})}}
+		for _, err := range c.Stream(t.Context(), chat.Request{}) {
+			if err == nil || strings.Contains(err.Error(), "s3cretkey") {
+				t.Errorf("%s: %v", base, err)
+			}
+		}
+	}
+}

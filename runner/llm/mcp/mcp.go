@@ -18,6 +18,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/narrate"
 	"github.com/tapedeck/tapedeck/internal/procgroup"
 	"github.com/tapedeck/tapedeck/internal/sandbox"
+	"github.com/tapedeck/tapedeck/internal/secret"
 	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/runner/llm/tool"
 )
@@ -83,8 +84,12 @@ func Connect(ctx context.Context, s Server, r Run) (*Connection, error) {
 	return nil, e
 }
 
-// reason returns why the server cannot be used.
+// reason returns why the server cannot be used, without the secrets of its requests.
 func (c *Connection) reason(err error) string {
+	return secret.WordsOf(c.server.URL, c.server.Headers, "").Hide(c.cause(err))
+}
+
+func (c *Connection) cause(err error) string {
 	var e *tapedeck.Error
 	switch {
 	case errors.As(err, &e):
