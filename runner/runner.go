@@ -7,6 +7,8 @@ package runner
 import (
 	"context"
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
@@ -64,6 +66,22 @@ func NoConfig(config json.RawMessage) error {
 		return nil
 	}
 	return tapedeck.Errorf(tapedeck.Invalid, "the agent takes no config").WithHint("leave it out; the settings of the agent are in the server's configuration")
+}
+
+// CheckMembers refuses a config that is not a JSON object, or has a member that is not in names;
+// without names it may have any. [encoding/json] would ignore the case of letters.
+func CheckMembers(config json.RawMessage, names ...string) error {
+	var members map[string]json.RawMessage
+	if len(config) > 0 && json.Unmarshal(config, &members) != nil {
+		return tapedeck.Errorf(tapedeck.Invalid, "the config is not a JSON object")
+	}
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		if len(names) > 0 && !slices.Contains(names, name) {
+			return tapedeck.Errorf(tapedeck.Invalid, "the config has the member %q, which the agent does not know", name).
+				WithHint("it can have: %s", strings.Join(names, ", "))
+		}
+	}
+	return nil
 }
 
 // TaskAfterHistory returns the task for an agent that already received the history of

@@ -9,6 +9,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"encoding/json"
 	"iter"
 	"net/http"
 	"sync/atomic"
@@ -65,6 +66,9 @@ func (r *Runner) Available() error {
 	}
 	return nil
 }
+
+// CheckConfig implements [runner.Configurable]. The agent gets the config as it is.
+func (r *Runner) CheckConfig(config json.RawMessage) error { return runner.CheckMembers(config) }
 
 // link returns the runner name in the links that this runner stores in the log.
 func (r *Runner) link() string { return "agui:" + r.options.Name }

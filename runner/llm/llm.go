@@ -7,7 +7,6 @@
 package llm
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -16,6 +15,7 @@ import (
 	"net/http"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
@@ -39,7 +39,8 @@ type Options struct {
 	Key     string            // the API key; "" for no key
 	Header  map[string]string // additional headers of requests
 	Model   string
-	System  string // the system prompt; "" for no prompt
+	Models  []string // beside Model, those that a config may name; nil for any
+	System  string   // the system prompt; "" for no prompt
 
 	Parameters map[string]json.RawMessage // additional members of requests, such as temperature
 	Prices     map[string]Price           // the prices, by name of the model
@@ -172,13 +173,16 @@ type Config struct {
 
 func (r *Runner) config(raw json.RawMessage) (Config, error) {
 	c := Config{}
+	if err := runner.CheckMembers(raw, "model", "system", "max_turns"); err != nil {
+		return c, err
+	}
 	if len(raw) > 0 {
-		d := json.NewDecoder(bytes.NewReader(raw))
-		d.DisallowUnknownFields()
-		if err := d.Decode(&c); err != nil {
-			return c, tapedeck.Errorf(tapedeck.Invalid, "the config is not valid: %w", err).
-				WithHint(`a config can have "model", "system" and "max_turns"`)
+		if err := json.Unmarshal(raw, &c); err != nil {
+			return c, tapedeck.Errorf(tapedeck.Invalid, "the config is not valid: %w", err)
 		}
+	}
+	if o := &r.options; c.Model != "" && c.Model != o.Model && len(o.Models) > 0 && !slices.Contains(o.Models, c.Model) {
+		return c, tapedeck.Errorf(tapedeck.Invalid, "the agent does not offer the model %q", c.Model).WithHint("it offers: %s", strings.Join(o.Models, ", "))
 	}
 	if c.MaxTurns < 0 {
 		return c, tapedeck.Errorf(tapedeck.Invalid, "max_turns is %d, but it must be above 0", c.MaxTurns)

@@ -86,3 +86,18 @@ func TestEquipment(t *testing.T) {
 		t.Errorf("with a config that cannot be read: %+v", q)
 	}
 }
+
+// TestModels: a task may choose one of the models of the agent; any, if the agent has no list.
+func TestModels(t *testing.T) {
+	for _, tt := range []struct {
+		models []string
+		model  string
+		good   bool
+	}{{nil, "x", true}, {[]string{"b"}, "a", true}, {[]string{"b"}, "b", true}, {[]string{"b"}, "x", false}, {[]string{"b"}, "", true}} {
+		r := llm.New(llm.Options{BaseURL: "http://model", Model: "a", Models: tt.models})
+		err := r.CheckConfig(json.RawMessage(`{"model":"` + tt.model + `"}`))
+		if (err == nil) != tt.good || err != nil && tapedeck.KindOf(err) != tapedeck.Invalid {
+			t.Errorf("the model %q of %v: %v", tt.model, tt.models, err)
+		}
+	}
+}

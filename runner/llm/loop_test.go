@@ -140,7 +140,7 @@ func TestRuns(t *testing.T) {
 		{"without a folder", `[tool read_file {"path":"x"}]`, "", nil, "said Now I call read_file.\nfailed read_file: There is no tool read_file. There are: todo_write.\nsaid Done after 1 tool results."},
 		{"too many turns", `[tool a {}] [tool b {}] [tool c {}]`, `{"max_turns":2}`, nil, "said Now I call a.\nfailed a: There is no tool a. There are: todo_write.\nsaid Now I call b.\nfailed b: There is no tool b. There are: todo_write.\nerror the agent has called its model 2 times and has not finished"},
 		{"max_turns above the limit", `[tool a {}] [tool b {}]`, `{"max_turns":9}`, func(o *llm.Options) { o.MaxTurns = 1 }, "said Now I call a.\nfailed a: There is no tool a. There are: todo_write.\nerror the agent has called its model 1 times and has not finished"},
-		{"invalid config", "hi", `{"modell":"x"}`, nil, `error the config is not valid: json: unknown field "modell"`},
+		{"invalid config", "hi", `{"modell":"x"}`, nil, `error the config has the member "modell", which the agent does not know`},
 		{"negative max_turns", "hi", `{"max_turns":-1}`, nil, "error max_turns is -1, but it must be above 0"},
 		{"no base URL", "hi", "", func(o *llm.Options) { o.BaseURL = "" }, "error the base URL of the model is not set"},
 		{"not an HTTP URL", "hi", "", func(o *llm.Options) { o.BaseURL = "localhost:80" }, "error the base URL of the model is not an HTTP URL"},

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/runner"
 )
 
 //go:embed builtin/*.jsonl
@@ -130,10 +131,12 @@ func (r *Runner) load(config json.RawMessage) (Config, []step, error) {
 
 func parseConfig(config json.RawMessage) (Config, error) {
 	var c Config
+	if err := runner.CheckMembers(config, "script", "steps", "speed", "seed", "instant"); err != nil {
+		return c, err
+	}
 	if len(config) > 0 {
 		if err := strict(config, &c); err != nil {
-			return c, tapedeck.Errorf(tapedeck.Invalid, "the script's config is not valid: %w", err).
-				WithHint(`a config can have "script" or "steps", and "speed", "seed" and "instant"`)
+			return c, tapedeck.Errorf(tapedeck.Invalid, "the script's config is not valid: %w", err)
 		}
 	}
 	switch {
@@ -160,7 +163,7 @@ func (r *Runner) find(name string) ([]byte, error) {
 	}
 	text, err := builtin.ReadFile("builtin/" + name + ".jsonl")
 	if err != nil {
-		return nil, tapedeck.Errorf(tapedeck.NotFound, "there is no script %q", name).
+		return nil, tapedeck.Errorf(tapedeck.Invalid, "there is no script %q", name).
 			WithHint("there are %s", strings.Join(slices.Sorted(slices.Values(r.names())), ", "))
 	}
 	return text, nil

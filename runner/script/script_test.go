@@ -273,8 +273,8 @@ func TestErrors(t *testing.T) {
 	long := `{"say":"` + strings.Repeat("{{task}}", 1<<16) + `"}`
 	for _, tt := range []struct{ config, want string }{
 		{`{"script":1}`, `the script's config is not valid: "script" must not be a JSON number`},
-		{`{"model":"x"}`, `the script's config is not valid: unknown field "model"`},
-		{`[]`, `the script's config is not valid: "" must not be a JSON array`},
+		{`{"model":"x"}`, `the config has the member "model", which the agent does not know`},
+		{`[]`, `the config is not a JSON object`},
 		{`{"script":"hello","steps":[]}`, `the script's config has both a script and steps`},
 		{`{"speed":-1}`, `the script's speed is -1, but it must be above 0`},
 		{`{"steps":{}}`, `"steps" is not an array of steps`},

@@ -1,7 +1,6 @@
 package workflow
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/payload"
+	"github.com/tapedeck/tapedeck/runner"
 	"github.com/tapedeck/tapedeck/runner/workflow/bpmn"
 	"github.com/tapedeck/tapedeck/view"
 )
@@ -111,14 +111,11 @@ func (r *Runner) CheckConfig(config json.RawMessage) error {
 }
 
 func parseConfig(raw json.RawMessage) (c Config, err error) {
-	if len(raw) == 0 || string(raw) == "null" {
-		return c, nil
+	if err := runner.CheckMembers(raw, "bpmn", "name", "digest", "process", "variables", "agents"); err != nil || len(raw) == 0 {
+		return c, err
 	}
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&c); err != nil {
-		return c, tapedeck.Errorf(tapedeck.Invalid, "the config of the workflow cannot be read: %s", strings.TrimPrefix(err.Error(), "json: ")).
-			WithHint("its members are bpmn, name, digest, process, variables and agents")
+	if err := json.Unmarshal(raw, &c); err != nil {
+		return c, tapedeck.Errorf(tapedeck.Invalid, "the config of the workflow cannot be read: %s", strings.TrimPrefix(err.Error(), "json: "))
 	}
 	return c, nil
 }

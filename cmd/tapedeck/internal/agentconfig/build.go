@@ -167,7 +167,7 @@ func (a *agent) choices(base string) (out []string, err error) {
 func (a *agent) llm(confined *sandbox.Policy) tapedeck.Runner {
 	env := environment{}
 	o := llm.Options{
-		Name: a.Preset, BaseURL: a.URL, Model: a.Model, System: a.System, MaxTurns: a.MaxTurns,
+		Name: a.Preset, BaseURL: a.URL, Model: a.Model, Models: a.Models, System: a.System, MaxTurns: a.MaxTurns,
 		Header: env.expand(a.Headers), Prices: a.prices(), Policy: a.policy(), Files: tool.Options{Env: names(a.Env), Sandbox: confined},
 	}
 	if a.KeyEnv != "" {
