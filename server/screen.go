@@ -133,18 +133,27 @@ func (s *screen) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// file returns the file at the path of r. At another path a browser gets index.html,
-// which decides by the path what to show, and a program gets nil.
+// file returns the file at the path of r. The page of a session is index.html, and so is every
+// other path for a browser: the page decides by the path what to show. A program gets nil.
 func (s *screen) file(r *http.Request) *screenFile {
 	name := strings.TrimPrefix(r.URL.Path, "/")
 	if f := s.files[name]; f != nil {
 		return f
 	}
 	first, _, _ := strings.Cut(name, "/")
-	if name != "" && (slices.Contains([]string{"assets", "v1", "sse"}, first) || !strings.Contains(r.Header.Get("Accept"), "text/html")) {
+	switch {
+	case name == "", first == "s" && acceptsPage(r):
+		return s.files["index.html"]
+	case slices.Contains([]string{"assets", "v1", "sse"}, first), !strings.Contains(r.Header.Get("Accept"), "text/html"):
 		return nil
 	}
 	return s.files["index.html"]
+}
+
+// acceptsPage reports whether a client takes a page: also one that takes anything.
+func acceptsPage(r *http.Request) bool {
+	accept := r.Header.Get("Accept")
+	return accept == "" || strings.Contains(accept, "text/html") || strings.Contains(accept, "*/*")
 }
 
 // serve answers r. After an error nothing was written.

@@ -51,6 +51,9 @@ func TestDeepLinks(t *testing.T) {
 		{"/s/a%2Fb", browser, 200, "<title>"},
 		{"/compare?a=1", browser, 200, "<title>"},
 		{"/s/../../etc/passwd", browser, 404, `"not_found"`},
+		{"/s/ses_1", "*/*", 200, "<title>"}, // curl
+		{"/s/ses_1", "", 200, "<title>"},
+		{"/other", "*/*", 404, ""},
 		{"/s/ses_1", "application/json", 404, `"not_found"`},
 		{"/favicon.ico", "image/*", 404, ""},
 		{"/assets/old-0.js", browser, 404, ""}, // of an earlier build: the page would be read as a script
