@@ -117,7 +117,7 @@ func (e *Engine) enqueue(ctx context.Context, t api.Task, s *tapedeck.Session) (
 	out.Invocation = t.Invocation
 	switch {
 	case outside:
-		out.Note = writes(t.Agent) + ", so the input waits until that program takes it"
+		out.Note = awaitsProgram(t.Agent)
 	case t.When == api.WhenSteer:
 		if out.Note = e.whyNotSteered(s, &t, &open, busy); out.Note != "" {
 			out.When = api.WhenQueue
@@ -216,6 +216,11 @@ func (e *Engine) writerOf(ctx context.Context, s *tapedeck.Session, open *tapede
 	return cmp.Or(metaOf(&ev).Agent, s.Agent), err
 }
 
+// awaitsProgram is the note of an input that an outside program takes, also between its runs.
+func awaitsProgram(agent string) string {
+	return writes(agent) + ", so the input waits until that program takes it"
+}
+
 // writes says that an outside program writes the runs of an agent.
 func writes(agent string) string {
 	if agent == "" {
@@ -299,6 +304,9 @@ func (e *Engine) queuedBefore(ctx context.Context, t *api.Task, offset int64) (a
 		if in.ID == q.ID {
 			out.Status = in.Status
 		}
+	}
+	if q.Outside && out.Status == view.InputWaiting {
+		out.Note = awaitsProgram(q.Agent)
 	}
 	return out, err
 }

@@ -39,8 +39,12 @@ func TestInputForAnOutsideAgent(t *testing.T) {
 					}
 				}
 				w.outsideEnds("inv_1")
-				if got := w.queue("queue", "late"); got.Input == "" { // it belongs to the agent of the inputs before it
-					t.Errorf("got %+v", got)
+				for _, repeated := range []bool{false, true} { // it belongs to the agent of the inputs before it
+					got, err := w.Start(t.Context(), api.Task{Session: "s", Text: "late", When: api.WhenQueue, MessageID: "m"})
+					w.must(err)
+					if got.Input == "" || got.Repeated != repeated || !strings.Contains(got.Note, "until that program takes it") || strings.Contains(got.Note, "open run") {
+						t.Errorf("got %+v", got)
+					}
 				}
 				w.Engine = w.open(silent)
 				synctest.Wait()
