@@ -63,8 +63,12 @@ func WithToken(token string) Option {
 func New(baseURL string, options ...Option) (*Client, error) {
 	u, err := url.Parse(baseURL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, tapedeck.Errorf(tapedeck.Invalid, "%q is not the URL of a server", secret.Address(baseURL)).
-			WithHint("it looks like http://127.0.0.1:4747")
+		address := secret.Address(baseURL)
+		like := "http://127.0.0.1:4747"
+		if _, _, err := net.SplitHostPort(address); err == nil { // only the scheme is missing
+			like = "http://" + address
+		}
+		return nil, tapedeck.Errorf(tapedeck.Invalid, "%q is not the URL of a server", address).WithHint("it looks like %s", like)
 	}
 	if u.RawQuery != "" || u.ForceQuery {
 		return nil, tapedeck.Errorf(tapedeck.Invalid, "the URL of a server has no query: %q", secret.Address(baseURL)).

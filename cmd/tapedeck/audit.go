@@ -225,7 +225,11 @@ func localActor() string {
 // in it: that server records what it finds.
 func (e *env) recordToken(action, id, reason string) error {
 	if !hasData(e.folder()) {
-		e.notice("there are no sessions in %s, so no audit log has this change; name the folder of the server with --data", terminal.Clean(e.folder()))
+		hint := "name the folder of the server with --data"
+		if e.data != "" {
+			hint = "is this the folder of the server?"
+		}
+		e.notice("there are no sessions in %s, so no audit log has this change; %s", terminal.Clean(e.folder()), hint)
 		return nil
 	}
 	log := audit.Open(e.folder(), audit.Options{})

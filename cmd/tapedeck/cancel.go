@@ -1,10 +1,13 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
+	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
 )
@@ -18,7 +21,7 @@ func newCancel(e *env) *cobra.Command {
 		Long: `Cancel stops the agent of a run, keeps its partial answer, and ends its open
 messages and tool calls. If the agent had started, tapedeck resume continues the
 run. If messages wait for the end of the run, the next one is run; with --all they
-are withdrawn.`,
+are withdrawn, also if no run is open.`,
 		Example: `  tapedeck cancel ses_01J…
   tapedeck cancel ses_01J… --all
   tapedeck cancel ses_01J… --invocation inv_01J…`,
@@ -30,6 +33,9 @@ are withdrawn.`,
 					cancel = conn.CancelAll
 				}
 				done, err := cancel(c.Context(), args[0], invocation)
+				if all && invocation == "" && tapedeck.KindOf(err) == tapedeck.Conflict {
+					done, err = withdrawIdle(c.Context(), conn, args[0], err)
+				}
 				if err != nil {
 					return err
 				}
@@ -42,7 +48,30 @@ are withdrawn.`,
 	return c
 }
 
+// withdrawIdle withdraws the messages that wait in a session without an open run. refused is
+// the error if that is not the case.
+func withdrawIdle(ctx context.Context, c *connection, session string, refused error) (done api.Cancelled, err error) {
+	s, err := c.Session(ctx, session)
+	if err != nil || len(s.Runs) > 0 || len(s.Inputs) == 0 {
+		return done, cmp.Or(err, refused)
+	}
+	for _, in := range s.Inputs {
+		if _, err := c.Withdraw(ctx, api.Withdraw{Session: session, Input: in.ID}); err != nil {
+			return done, err
+		}
+		done.Withdrawn++
+	}
+	return done, nil
+}
+
 func (e *env) printCancelled(d api.Cancelled) error {
+	if d.Invocation == "" { // no run was open
+		if e.json {
+			return e.printJSON(map[string]any{"withdrawn": d.Withdrawn})
+		}
+		_, err := fmt.Fprintf(e.stdout, "withdrew %s\n", terminal.Count(d.Withdrawn, "message"))
+		return err
+	}
 	if e.json {
 		out := map[string]any{"invocation_id": d.Invocation, "offset": d.Offset, "resumable": d.Resumable}
 		if d.Withdrawn > 0 {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 
 	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/agentconfig"
 	"github.com/tapedeck/tapedeck/deck"
@@ -22,7 +23,7 @@ func (e *env) findConfig() (string, error) {
 		if err == nil {
 			return path, nil
 		}
-		if !errors.Is(err, fs.ErrNotExist) {
+		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) { // then the data folder is none, which its lock says
 			return "", usageError("the configuration cannot be read: %w", err)
 		}
 	}

@@ -125,6 +125,9 @@ func (e *env) connectURL(ctx context.Context, url string) (*connection, error) {
 	if e.data != "" {
 		return nil, usageError("--url and --data cannot be used together")
 	}
+	if e.config != "" {
+		return nil, usageError("the server at --url or $%s has a configuration of its own, so --config cannot be used with it", urlVariable)
+	}
 	if e.url == "" {
 		e.notice("using the server at %s, from $%s", terminal.Clean(secret.Address(url)), urlVariable)
 	}
@@ -239,6 +242,9 @@ func (e *env) connectHolder(ctx context.Context, held error) (*connection, error
 	}
 	switch err := c.Ping(ctx); {
 	case err == nil:
+		if e.config != "" {
+			e.notice("another process serves %s, with a configuration of its own; --config is not used", terminal.Clean(e.folder()))
+		}
 		return &connection{Client: c, locate: e.locate}, nil
 	case client.Silent(err):
 		return nil, unserved(held, err)

@@ -66,14 +66,9 @@ func (e *env) exitCode(err error) int {
 func (e *env) printError(err error) {
 	var known *tapedeck.Error
 	errors.As(err, &known)
-	if known != nil && known.Kind == tapedeck.Unauthorized { // the server's hint is about headers
+	if known != nil {
 		here := *known
-		here.Hint = "set " + tokenVariable + " to a valid token; see: tapedeck token --help"
-		known = &here
-	}
-	if known != nil && known.Kind == tapedeck.NotFound && known.Hint == "" && strings.HasPrefix(known.Message, "there is no session ") {
-		here := *known
-		here.Hint = "list sessions with: tapedeck ls"
+		here.Hint = localHint(known)
 		known = &here
 	}
 	if e.json {
@@ -92,6 +87,20 @@ func (e *env) printError(err error) {
 			fmt.Fprintf(e.stderr, "  %s\n", terminal.VisibleLine(problemLine(&known.Problems[i])))
 		}
 	}
+}
+
+// localHint returns the hint of an error in the words of the command line: those of the server
+// are about requests.
+func localHint(e *tapedeck.Error) string {
+	switch {
+	case e.Kind == tapedeck.Unauthorized:
+		return "set " + tokenVariable + " to a valid token; see: tapedeck token --help"
+	case e.Kind == tapedeck.NotFound && e.Hint == "" && strings.HasPrefix(e.Message, "there is no session "):
+		return "list sessions with: tapedeck ls"
+	case strings.HasPrefix(e.Hint, "name one of them: inv_"):
+		return strings.Replace(e.Hint, "them:", "them with --invocation:", 1)
+	}
+	return strings.ReplaceAll(e.Hint, "with when=queue", "with `tapedeck say --when queue`")
 }
 
 // problemLine describes what is wrong in one place of a document.
