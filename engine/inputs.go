@@ -59,10 +59,10 @@ func (e *Engine) startOrQueue(ctx context.Context, t api.Task) (api.Started, err
 		if err != nil {
 			return api.Started{}, err
 		}
-		if away || isBusy(&s, t.Thread) {
+		if away || isBusy(&s, t.Thread, t.Agent) {
 			started, err = e.enqueue(ctx, t, &s)
 		} else if started, err = e.start(ctx, t, false); tapedeck.KindOf(err) == tapedeck.Conflict {
-			if now, headErr := e.session(ctx, t.Session); headErr == nil && isBusy(&now, t.Thread) {
+			if now, headErr := e.session(ctx, t.Session); headErr == nil && isBusy(&now, t.Thread, t.Agent) {
 				continue // another task was faster
 			}
 		}
@@ -73,10 +73,11 @@ func (e *Engine) startOrQueue(ctx context.Context, t api.Task) (api.Started, err
 	return api.Started{}, tapedeck.Errorf(tapedeck.Unavailable, "thread %s is constantly used by others", t.Thread).WithHint("try again")
 }
 
-// isBusy reports whether a task for a thread has to wait.
-func isBusy(s *tapedeck.Session, thread string) bool {
+// isBusy reports whether a task for an agent has to wait in a thread. What is for an agent of
+// the server does not wait behind what waits for a program.
+func isBusy(s *tapedeck.Session, thread, agent string) bool {
 	_, busy := s.Run(thread)
-	return busy || len(inputsIn(s, thread)) > 0
+	return busy || slices.ContainsFunc(inputsIn(s, thread), func(in tapedeck.WaitingInput) bool { return agent == "" || !in.Outside })
 }
 
 // inputsIn returns the inputs that wait in a thread, or in all if thread is "".
@@ -125,7 +126,7 @@ func (e *Engine) enqueue(ctx context.Context, t api.Task, s *tapedeck.Session) (
 	}
 	a := queueing(&t, s, &out, outside)
 	done, err := e.write(ctx, a, func(now *tapedeck.Session, _ []tapedeck.Event) error {
-		if other, _ := now.Run(t.Thread); now.Gen != s.Gen || other.Invocation != open.Invocation || !outside && !isBusy(now, t.Thread) {
+		if other, _ := now.Run(t.Thread); now.Gen != s.Gen || other.Invocation != open.Invocation || !outside && !isBusy(now, t.Thread, t.Agent) {
 			return errFree // the input could be for another agent now
 		}
 		return checkRoom(now)

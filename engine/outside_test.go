@@ -94,12 +94,18 @@ func TestBetweenOutsideRuns(t *testing.T) {
 		if in.Status != "waiting" || !strings.Contains(in.Note, "my-loop") || w.inputs() != "waiting go" {
 			w.Errorf("got %+v, and %s", in, w.inputs())
 		}
+		started, err := send("mute", "queue") // it does not wait behind what is for the program
+		w.must(err)
+		if started.Status != tapedeck.StatusRunning {
+			w.Errorf("got %+v", started)
+		}
+		w.must(second(w.Cancel(w.Context(), "s", started.Invocation)))
 		w.must(w.outsideTakes(in.Input))
 		if _, err := send("bot", ""); tapedeck.KindOf(err) != tapedeck.Conflict {
 			w.Errorf("while the run of the program is open: %v", err)
 		}
 		w.outsideEnds("inv_2")
-		started, err := send("bot", "queue")
+		started, err = send("bot", "queue")
 		w.must(err)
 		if started.Input != "" {
 			w.Errorf("an agent of the server waits: %+v", started)

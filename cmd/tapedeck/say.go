@@ -136,6 +136,9 @@ func (e *env) printQueued(s *api.Started) error {
 	what := map[string]string{
 		api.WhenQueue: "waits for its turn", api.WhenSteer: "waits for the next call of the model", api.WhenInterrupt: "waits for the end of the run",
 	}[s.When]
+	if s.Note != "" && s.When != api.WhenQueue { // the program decides
+		what = "waits"
+	}
 	if s.Status != view.InputWaiting {
 		what = "is " + string(s.Status) + " as " + s.Invocation
 	}
