@@ -116,7 +116,8 @@ func isTrue(raw json.RawMessage, pointer string) bool {
 
 func (m *Mapping) check() error {
 	if m == nil || len(m.Lines) == 0 {
-		return tapedeck.Errorf(tapedeck.Invalid, "the dialect %q needs a mapping", Mapped)
+		return tapedeck.Errorf(tapedeck.Invalid, "the dialect %q needs a mapping", Mapped).
+			WithHint("it says what each line of the program means; see docs/agents/process.md")
 	}
 	for _, kind := range slices.Sorted(maps.Keys(m.Lines)) {
 		l := m.Lines[kind]

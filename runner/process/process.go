@@ -52,6 +52,10 @@ var _ runner.Capable = (*Runner)(nil)
 // dialect [Mapped] has no valid mapping.
 func New(o Options) (*Runner, error) {
 	d, ok := dialects[o.Dialect]
+	if o.Dialect == "" {
+		return nil, tapedeck.Errorf(tapedeck.Invalid, "the dialect is missing: what the program prints").
+			WithHint("there are %s", strings.Join(Dialects(), ", "))
+	}
 	if !ok {
 		return nil, tapedeck.Errorf(tapedeck.Invalid, "there is no dialect %q", o.Dialect).
 			WithHint("there are %s", strings.Join(Dialects(), ", "))

@@ -416,6 +416,7 @@ func TestNew(t *testing.T) {
 		options process.Options
 		want    string
 	}{
+		{process.Options{}, "the dialect is missing: what the program prints"},
 		{process.Options{Dialect: "latin"}, `there is no dialect "latin"`},
 		{process.Options{Dialect: process.Mapped}, `the dialect "lines" needs a mapping`},
 		{mapped(t, `{"lines":{"a":{"as":"b"}}}`), `lines of the type "a" have the unknown meaning "b"`},
