@@ -17,7 +17,8 @@ import (
 //   - complete or failed when it was answered;
 //   - cancelled or interrupted if its run was, before an answer arrived.
 //
-// Ids work as in [Message].
+// Each start of a call is a call of its own, also if its run uses the id again. What
+// follows under the id belongs to the newest one.
 type ToolCall struct {
 	Item
 	ID        string          `json:"id"`
@@ -63,18 +64,10 @@ func (c *Conversation) toolStart(l *lane, e *tapedeck.Event) bool {
 	if !decode(e, &d) || d.ToolCallID == "" {
 		return false
 	}
-	k, ok := l.call[d.ToolCallID]
-	switch {
-	case !ok || k.Invocation != e.Invocation:
-	case k.Name == "": // it was answered before it was made
+	if k, ok := l.call[d.ToolCallID]; ok && k.Invocation == e.Invocation && k.Name == "" { // it was answered before it was made
 		l.dropCall(k)
-	default:
-		k.reopen(tapedeck.StatusPending)
-		k.complete, k.Made, k.Result = false, nil, nil
-		l.work(e.Invocation).calls[k] = struct{}{}
-		return true
 	}
-	k = c.call(l, e, d.ToolCallID)
+	k := c.call(l, e, d.ToolCallID)
 	k.Subagent, k.MessageID, k.Name = d.Subagent, d.MessageID, d.Name
 	k.setMaker(l.maker(d.MessageID))
 	return true

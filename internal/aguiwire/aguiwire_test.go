@@ -111,7 +111,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// No two messages have one id, also if the agent uses the ids that others are given.
+// No two messages or calls have one id, also if the agent uses the ids that others are given.
 func TestNamesAreUnique(t *testing.T) {
 	var s view.Snapshot
 	for _, m := range []struct {
@@ -120,13 +120,23 @@ func TestNamesAreUnique(t *testing.T) {
 	}{{"m@3", "a", 1}, {"m", "a", 2}, {"m", "b", 3}, {"m@3", "c", 5}, {"m@3@3", "d", 6}} {
 		s.Messages = append(s.Messages, view.Message{ID: m.id, Role: payload.RoleAssistant, Item: view.Item{Offset: m.offset, Invocation: m.run}})
 	}
+	for _, offset := range []int64{7, 8} { // calls of one run
+		s.Calls = append(s.Calls, view.ToolCall{ID: "k", Name: "Read", MessageID: "m", Item: view.Item{Offset: offset, Invocation: "b"}})
+	}
 	for want, form := range map[string]aguiwire.Form{
-		"m@3 m m@3@3 m@3@5 m@3@3@6 ": {},
-		"m@3@1 m@2 m m@3 m@3@3 ":     {ForAgent: true},
+		"m@3 m m@3@3[k k@8] m@3@5 m@3@3@6 ": {},
+		"m@3@1 m@2 m[k@7 k] m@3 m@3@3 ":     {ForAgent: true},
 	} {
 		got := ""
 		for _, m := range form.Messages(&s) {
-			got += m.ID + " "
+			var calls []string
+			for _, k := range m.ToolCalls {
+				calls = append(calls, k.ID)
+			}
+			if got += m.ID; calls != nil {
+				got += fmt.Sprint(calls)
+			}
+			got += " "
 		}
 		if got != want {
 			t.Errorf("got %s, want %s", got, want)

@@ -12,8 +12,9 @@ import (
 
 // Names has the ids that the messages and calls of a thread have in AG-UI. In the log, an
 // id names one message of each [Kind] in a thread and a run, so an agent may use it again in
-// its next run, or for its answer to the message with that id. In AG-UI it names one message
-// of a thread: of two with one id, one gets another id, which [Rename] makes.
+// its next run, or for its answer to the message with that id, and any number of calls. In
+// AG-UI it names one message of a thread: of two with one id, one gets another id, which
+// [Rename] makes.
 type Names struct {
 	messages, calls map[key]string   // the ids in AG-UI
 	answers         map[int64]string // the ids of answers of tools, by the offset of the answer
@@ -45,7 +46,7 @@ type key struct {
 	invocation string
 	kind       Kind
 	id         string
-	offset     int64 // of a message of the kind Told: a run may have several with one id
+	offset     int64 // of a call, and of a message of the kind Told: a run may have several with one id
 }
 
 func keyOf(m *view.Message) key {
@@ -56,7 +57,7 @@ func keyOf(m *view.Message) key {
 	return k
 }
 
-func callKey(k *view.ToolCall) key { return key{invocation: k.Invocation, id: k.ID} }
+func callKey(k *view.ToolCall) key { return key{invocation: k.Invocation, id: k.ID, offset: k.Offset} }
 
 // Rename returns another id for a message, a call or an answer that begins at an offset,
 // because its own id is in use.

@@ -18,6 +18,7 @@ import (
 type naming struct {
 	messages, calls ids
 	told            map[string]string // the ids of open messages of the kind told, by the ids in the log
+	began           map[string]int64  // the offset at which the newest call of the run with an id began, by the id in the log
 	unanswered      map[string]bool   // ids, in the log, of the calls that the client has without an answer
 	renames         bool              // some id is not that of the log
 }
@@ -41,7 +42,7 @@ func newIDs() ids {
 }
 
 func newNaming() naming {
-	return naming{messages: newIDs(), calls: newIDs(), told: map[string]string{}, unanswered: map[string]bool{}}
+	return naming{messages: newIDs(), calls: newIDs(), told: map[string]string{}, began: map[string]int64{}, unanswered: map[string]bool{}}
 }
 
 // free returns the id, or another one if the client has it already.
@@ -87,6 +88,9 @@ func (n *naming) learn(now *view.Snapshot, invocation string) {
 		ours := k.Invocation == invocation
 		n.renames = n.renames || name != k.ID || k.MessageID != "" && maker != k.MessageID
 		n.calls.note(thing{id: k.ID}, name, ours)
+		if ours {
+			n.began[k.ID] = k.Offset
+		}
 		n.messages.note(thing{aguiwire.Agent, cmp.Or(k.MessageID, name)}, maker, ours)
 		if n.unanswered[k.ID] = k.Result == nil; k.Result != nil {
 			n.messages.used[names.Answer(k.Result)] = true
@@ -102,6 +106,18 @@ func (n *naming) begin(of *ids, t thing, offset int64) string {
 	name := of.free(t.id, offset)
 	n.renames = n.renames || name != t.id
 	of.note(t, name, true)
+	return name
+}
+
+// start returns the id of a call, which begins with an event. Each is a call of its own.
+func (n *naming) start(id string, offset int64) string {
+	if at, ok := n.began[id]; ok && at == offset { // the client has connected meanwhile
+		return n.call(id)
+	}
+	n.began[id] = offset
+	name := n.calls.free(id, offset)
+	n.renames = n.renames || name != id
+	n.calls.note(thing{id: id}, name, true)
 	return name
 }
 
@@ -248,7 +264,7 @@ func (n *naming) member(e *tapedeck.Event, name, id string) string {
 	case name == "parentMessageId":
 		return n.messages.name(thing{aguiwire.Agent, id})
 	case name == "toolCallId" && e.Type == tapedeck.ToolCallStart:
-		return n.begin(&n.calls, thing{id: id}, e.Offset)
+		return n.start(id, e.Offset)
 	case name == "toolCallId", name == "parentToolCallId":
 		return n.call(id)
 	case name == "entityId" && jsonobj.StringIs(jsonobj.Member(e.Data, "subtype"), "tool-call"):

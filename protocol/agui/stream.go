@@ -202,14 +202,11 @@ func (s *stream) isOdd(e *tapedeck.Event) bool {
 		return false
 	}
 	id := jsonobj.StringOf(jsonobj.Member(e.Data, "toolCallId"))
-	waits, known := s.naming.unanswered[id]
 	switch {
 	case id == "":
 	case e.Type == tapedeck.ToolCallStart:
-		_, again := s.naming.calls.own[thing{id: id}]
-		s.stale = s.stale || again && known && !waits // its answer does not count any more
 		s.naming.unanswered[id] = true
-	case !waits:
+	case !s.naming.unanswered[id]:
 		return true
 	default:
 		s.naming.unanswered[id] = false

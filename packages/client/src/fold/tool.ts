@@ -11,16 +11,9 @@ export function toolStart(_: Conversation, t: ThreadFold, e: Event): boolean {
   const [messageId, subagent] = [r.str("parentMessageId"), r.str("subagentRunId")];
   if (!r.ok || id === "") return false;
   const known = t.call.get(id);
-  const ours = known?.invocation === (e.invocation ?? "");
-  if (known && ours && known.name === "") {
+  if (known && known.invocation === (e.invocation ?? "") && known.name === "") {
     t.dropCall(known); // it was answered before it was made
     t.sweep();
-  } else if (known && ours) {
-    known.complete = false;
-    known.result = undefined;
-    known.reopen("pending");
-    t.work(known.invocation).calls.add(known);
-    return true;
   }
   const k = newCall(t, e, id);
   k.messageId = messageId;
