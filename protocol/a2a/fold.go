@@ -11,6 +11,7 @@ import (
 	sdk "github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/aguiwire"
 	"github.com/tapedeck/tapedeck/payload"
 )
 
@@ -33,7 +34,8 @@ type fold struct {
 	places    map[string]int // of the messages in history, by id
 	artifacts []*text
 	texts     map[string]*text     // the messages that are streamed, by invocation and id
-	calls     map[string]*toolCall // the tool calls of the open run, by id
+	calls     map[string]*toolCall // the newest tool calls of the open run, by their ids in the log
+	called    map[string]bool      // the ids that calls have in the task
 	questions []*question          // that are pending, oldest first
 }
 
@@ -48,6 +50,7 @@ type text struct {
 
 // A toolCall is a call whose result may follow.
 type toolCall struct {
+	id   string // in the task; see call
 	name string
 	args strings.Builder
 }
@@ -60,7 +63,7 @@ type question struct {
 }
 
 func newFold(r ref) *fold {
-	return &fold{ref: r, through: -1, state: sdk.TaskStateSubmitted, texts: map[string]*text{}, calls: map[string]*toolCall{}, places: map[string]int{}}
+	return &fold{ref: r, through: -1, state: sdk.TaskStateSubmitted, texts: map[string]*text{}, calls: map[string]*toolCall{}, called: map[string]bool{}, places: map[string]int{}}
 }
 
 // terminal reports whether the task accepts nothing more.
@@ -234,7 +237,7 @@ func (f *fold) messageAdded(e *tapedeck.Event) []sdk.Event {
 			f.state = sdk.TaskStateSubmitted
 		}
 	case payload.RoleTool:
-		parts = append(parts, f.responsePart(m.ToolCallID, m.Text()))
+		parts = append(parts, responsePart(f.answered(m.ToolCallID), m.Text()))
 	case payload.RoleAssistant:
 		return f.wholeMessage(e, m, parts)
 	}
@@ -261,10 +264,13 @@ func (f *fold) wholeMessage(e *tapedeck.Event, m *payload.Message, parts []*sdk.
 		parts = []*sdk.Part{sdk.NewTextPart(m.Text())}
 	}
 	for _, k := range m.ToolCalls {
-		c := &toolCall{name: k.Function.Name}
+		c := f.calls[k.ID]
+		if c == nil {
+			c = f.call(e, k.ID, k.Function.Name)
+		}
+		c.args.Reset()
 		c.args.WriteString(k.Function.Arguments)
-		f.calls[k.ID] = c
-		parts = append(parts, callPart(k.ID, c))
+		parts = append(parts, callPart(c))
 	}
 	if len(parts) == 0 {
 		return out
@@ -274,9 +280,19 @@ func (f *fold) wholeMessage(e *tapedeck.Event, m *payload.Message, parts []*sdk.
 
 func (f *fold) callStart(e *tapedeck.Event) []sdk.Event {
 	if p := partOf(e); p.ToolCallID != "" {
-		f.calls[p.ToolCallID] = &toolCall{name: p.Name}
+		f.call(e, p.ToolCallID, p.Name)
 	}
 	return nil
+}
+
+// call begins a call. An id that a call of the task has already is changed as in AG-UI.
+func (f *fold) call(e *tapedeck.Event, id, name string) *toolCall {
+	c := &toolCall{id: id, name: name}
+	for f.called[c.id] { // more than once if the agent uses an id that we make
+		c.id = aguiwire.Rename(c.id, e.Offset)
+	}
+	f.calls[id], f.called[c.id] = c, true
+	return c
 }
 
 func (f *fold) callArgs(e *tapedeck.Event) []sdk.Event {
@@ -288,12 +304,11 @@ func (f *fold) callArgs(e *tapedeck.Event) []sdk.Event {
 }
 
 func (f *fold) callEnd(e *tapedeck.Event) []sdk.Event {
-	id := partOf(e).ToolCallID
-	c := f.calls[id]
+	c := f.calls[partOf(e).ToolCallID]
 	if c == nil {
 		return nil
 	}
-	return f.said(e, payload.RoleAssistant, "call"+divider+id, callPart(id, c))
+	return f.said(e, payload.RoleAssistant, "call"+divider+c.id, callPart(c))
 }
 
 func (f *fold) callResult(e *tapedeck.Event) []sdk.Event {
@@ -301,20 +316,25 @@ func (f *fold) callResult(e *tapedeck.Event) []sdk.Event {
 	if p.ToolCallID == "" {
 		return nil
 	}
-	return f.said(e, payload.RoleTool, "result"+divider+p.ToolCallID, f.responsePart(p.ToolCallID, (&payload.Message{Content: p.Content}).Text()))
+	c := f.answered(p.ToolCallID)
+	return f.said(e, payload.RoleTool, "result"+divider+c.id, responsePart(c, (&payload.Message{Content: p.Content}).Text()))
 }
 
 // callPart returns a tool call in the form of ADK.
-func callPart(id string, c *toolCall) *sdk.Part {
-	return dataPart("function_call", map[string]any{"id": id, "name": c.name, "args": valueOf(payload.Whole(c.args.String()))})
+func callPart(c *toolCall) *sdk.Part {
+	return dataPart("function_call", map[string]any{"id": c.id, "name": c.name, "args": valueOf(payload.Whole(c.args.String()))})
 }
 
-func (f *fold) responsePart(id, content string) *sdk.Part {
-	name := ""
+func responsePart(c *toolCall, content string) *sdk.Part {
+	return dataPart("function_response", map[string]any{"id": c.id, "name": c.name, "response": map[string]any{"result": valueOf(content)}})
+}
+
+// answered returns the call that an answer is for. A call of an earlier run has no name.
+func (f *fold) answered(id string) *toolCall {
 	if c := f.calls[id]; c != nil {
-		name = c.name
+		return c
 	}
-	return dataPart("function_response", map[string]any{"id": id, "name": name, "response": map[string]any{"result": valueOf(content)}})
+	return &toolCall{id: id}
 }
 
 // dataPart returns data of a type of ADK.

@@ -229,6 +229,27 @@ func TestReplacedMessage(t *testing.T) {
 	w.awaitSame(nil)
 }
 
+// A run uses the id of a call again: AG-UI and A2A show two calls, as the snapshot does.
+func TestCallsOfOneID(t *testing.T) {
+	s := &scribe{Rand: rand.New(rand.NewPCG(1, 1)), said: map[string]bool{}, inv: "run1"}
+	s.add("RUN_STARTED", `{"threadId":"t","runId":"run1"}`)
+	for i := range 3 {
+		s.add("TOOL_CALL_START", `{"toolCallId":"c","toolCallName":"tool"}`)
+		s.add("TOOL_CALL_ARGS", `{"toolCallId":"c","delta":"{\"n\":%d}"}`, i)
+		s.add("TOOL_CALL_END", `{"toolCallId":"c"}`)
+		s.add("TOOL_CALL_RESULT", `{"messageId":"r%d","toolCallId":"c","content":"answer %d"}`, i, i)
+	}
+	w := newWorldInMemory(t, s)
+	defer w.stop()
+	w.readers = slices.DeleteFunc(w.readers, func(r *reader) bool { return !strings.HasPrefix(r.name, "AG-UI") && !strings.HasPrefix(r.name, "A2A") })
+	w.write(s.lines[:2])
+	w.followAll()
+	w.write(s.lines[2:])
+	if all := w.awaitSame(nil); len(all) != 3 || all[2].Args != `{"n":2}` || all[0].Result != "answer 0" {
+		t.Errorf("the conversation is %v", all)
+	}
+}
+
 // newWorldInMemory returns a world whose server is in this process, for what s writes.
 func newWorldInMemory(t *testing.T, s *scribe) *world {
 	t.Helper()
