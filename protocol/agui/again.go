@@ -49,7 +49,7 @@ func (s *stream) refresh(ctx context.Context, to int64) error {
 		s.stale = false // too large to be sent while a message may be open; the client gets it when it connects
 		return nil
 	}
-	s.naming.learn(&now, s.invocation)
+	s.naming.Learn(&now, s.invocation)
 	open := slices.Clone(s.open)
 	s.open.rename(&s.naming)
 	for i, t := range slices.Backward(open) {
@@ -100,7 +100,7 @@ func (o *openThings) revert(to int64) {
 // showAll gathers the messages of a conversation, and the state if that is wanted. A
 // client without a state in the log gets an empty one if it may have another.
 func (s *stream) showAll(now *view.Snapshot, state bool) {
-	s.naming.learn(now, s.invocation)
+	s.naming.Learn(now, s.invocation)
 	s.show(s.form().Messages(now), now, state)
 }
 

@@ -159,11 +159,11 @@ func (s *stream) endAs(now *view.Snapshot) {
 		outcome = &payload.Outcome{Type: payload.OutcomeCancelled}
 	case last.Interrupts != nil:
 		if list := interruptsOf(last.Interrupts); len(list) > 0 {
-			s.naming.learn(now, last.Invocation)
+			s.naming.Learn(now, last.Invocation)
 			outcome = &payload.Outcome{Type: payload.OutcomeInterrupt, Interrupts: list}
 		}
 	}
-	s.end(s.naming.outcome(outcome), encode("metadata", map[string]any{metaKey: struct {
+	s.end(s.naming.Outcome(outcome), encode("metadata", map[string]any{metaKey: struct {
 		mark
 		Status tapedeck.Status `json:"status"`
 		Error  *view.RunError  `json:"error,omitempty"`

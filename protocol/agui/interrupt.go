@@ -60,7 +60,7 @@ func schemaOf(options []tapedeck.PermissionOption) json.RawMessage {
 func (s *stream) ask(e *tapedeck.Event) {
 	var q tapedeck.Question
 	if json.Unmarshal(e.Data, &q) == nil && q.ID != "" {
-		q.ToolCallID = s.naming.call(q.ToolCallID)
+		q.ToolCallID = s.naming.Call(q.ToolCallID)
 		s.pending = append(s.pending, question{q.ID, interruptOf(&q, mark{e.Offset, e.Invocation})})
 	}
 }
@@ -78,7 +78,7 @@ func (s *stream) askPending(list []view.Permission) {
 	for i := range list {
 		if p := &list[i]; p.Status == view.PermissionOpen && p.Invocation == s.invocation {
 			q := questionOf(p)
-			q.ToolCallID = s.naming.call(q.ToolCallID)
+			q.ToolCallID = s.naming.Call(q.ToolCallID)
 			s.pending = append(s.pending, question{q.ID, interruptOf(&q, mark{p.Offset, p.Invocation})})
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/aguiwire"
 	"github.com/tapedeck/tapedeck/internal/jsonobj"
 	"github.com/tapedeck/tapedeck/payload"
 )
@@ -61,9 +62,9 @@ func (o *openThings) note(e, log *tapedeck.Event) {
 }
 
 // rename gives the things the ids that a naming has for them.
-func (o openThings) rename(n *naming) {
+func (o openThings) rename(n *aguiwire.Naming) {
 	for i := range o {
-		o[i].start = *n.event(&o[i].log)
+		o[i].start = *n.Event(&o[i].log)
 		o[i].id = idOf(&o[i].start, openKinds[o[i].start.Type].member)
 	}
 }

@@ -64,13 +64,11 @@ func (h *handler) runInput(w http.ResponseWriter, r *http.Request, in *input) er
 		return err
 	}
 	s := h.newStream(w, in, started.Invocation, in.RunID)
-	s.naming.learn(&now, started.Invocation)
+	s.naming.Learn(&now, started.Invocation)
 	for i := range in.Messages {
 		m := &in.Messages[i]
-		s.known[m.ID], s.naming.messages.used[m.ID] = true, true
-		if t := (thing{aguiwire.KindOf(m.Role), m.ID}); s.naming.messages.all[t] == "" {
-			s.naming.messages.all[t] = m.ID
-		}
+		s.known[m.ID] = true
+		s.naming.Sent(m)
 	}
 	return s.follow(r, started.Offset)
 }

@@ -29,8 +29,8 @@ type stream struct {
 	runID      string          // as the client knows the run
 	known      map[string]bool // ids of the messages that the client has; also keys of calls, see callKey
 
-	naming naming // of its messages and calls
-	stale  bool   // the client has messages that no event can correct, see refresh
+	naming aguiwire.Naming // of its messages and calls
+	stale  bool            // the client has messages that no event can correct, see refresh
 
 	begun   bool // RUN_STARTED was sent
 	ended   bool
@@ -55,7 +55,7 @@ var (
 func (h *handler) newStream(w http.ResponseWriter, in *input, invocation, runID string) *stream {
 	return &stream{
 		profile: in.profile(), handler: h, place: in.place, out: sse.NewStream(w, heartbeat),
-		invocation: invocation, runID: runID, known: map[string]bool{}, naming: newNaming(),
+		invocation: invocation, runID: runID, known: map[string]bool{}, naming: aguiwire.NewNaming(),
 	}
 }
 
@@ -172,7 +172,7 @@ func (s *stream) content(e *tapedeck.Event) {
 		return
 	}
 	log := e
-	switch e = s.naming.event(e); e.Type {
+	switch e = s.naming.Event(e); e.Type {
 	case tapedeck.RunFinished:
 		s.finish(e)
 	case tapedeck.RunError:
@@ -205,11 +205,11 @@ func (s *stream) isOdd(e *tapedeck.Event) bool {
 	switch {
 	case id == "":
 	case e.Type == tapedeck.ToolCallStart:
-		s.naming.unanswered[id] = true
-	case !s.naming.unanswered[id]:
+		s.naming.Unanswered[id] = true
+	case !s.naming.Unanswered[id]:
 		return true
 	default:
-		s.naming.unanswered[id] = false
+		s.naming.Unanswered[id] = false
 	}
 	return false
 }
@@ -290,7 +290,7 @@ func (s *stream) finish(e *tapedeck.Event) {
 	if s.profile != legacy && len(d.Usage) > 0 {
 		more = append(more, encode("usage", d.Usage))
 	}
-	s.end(s.naming.outcome(d.Outcome), more...)
+	s.end(s.naming.Outcome(d.Outcome), more...)
 }
 
 func (s *stream) runError(e *tapedeck.Event) {
@@ -308,11 +308,11 @@ func (s *stream) message(e *tapedeck.Event) {
 	if json.Unmarshal(e.Data, &d) != nil || d.Message.ID == "" {
 		return
 	}
-	waits, made := s.naming.unanswered[d.Message.ToolCallID]
+	waits, made := s.naming.Unanswered[d.Message.ToolCallID]
 	if d.Message.Role == payload.RoleTool && made && !waits { // it replaces the answer
 		s.stale = true
 	}
-	m, fresh := s.naming.whole(d.Message, e, s.invocation)
+	m, fresh := s.naming.Whole(d.Message, e)
 	if !fresh {
 		s.stale = s.stale || aguiwire.KindOf(m.Role) != aguiwire.Told // the client has what it has said
 		return
@@ -335,7 +335,7 @@ func (s *stream) restated(e *tapedeck.Event) {
 		d.Messages[i] = s.clean(d.Messages[i], e, false)
 		ids[d.Messages[i].ID] = true
 	}
-	if s.naming.restated(d.Messages); len(ids) < len(d.Messages) {
+	if s.naming.Restated(d.Messages); len(ids) < len(d.Messages) {
 		s.stale = true // they need ids of their own
 		return
 	}

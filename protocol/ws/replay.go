@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"unicode/utf8"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/internal/aguiwire"
 	"github.com/tapedeck/tapedeck/view"
 )
 
@@ -53,14 +55,15 @@ type replay struct {
 	out *replayEncoder
 	in  *replayDecoder
 
-	elements *elements // of the workflow
+	elements *elements                   // of the workflow
+	names    map[string]*aguiwire.Naming // of what the client has, by thread
 }
 
 func (s *socket) serveReplay(o replayOptions, from int64) {
 	r := &replay{
 		socket: s, requests: make(chan string, maxRequests), wake: make(chan struct{}, 1),
 		out: &replayEncoder{options: o}, in: &replayDecoder{elements: make(map[string]*element)},
-		elements: newElements(),
+		elements: newElements(), names: map[string]*aguiwire.Naming{},
 	}
 	r.out.elements = r.elements
 	s.report = func(err error) error { return r.sendError("", err) }
@@ -230,7 +233,11 @@ func (r *replay) sendEvent(e *tapedeck.Event) error {
 		}
 		r.out.restore(k, &before)
 	}
-	for _, m := range r.out.encode(e) {
+	names, err := r.namesFor(e)
+	if err != nil {
+		return err
+	}
+	for _, m := range r.out.encode(e, names) {
 		if err := r.sendMessage(encodable(m)); err != nil {
 			return err
 		}
@@ -238,9 +245,34 @@ func (r *replay) sendEvent(e *tapedeck.Event) error {
 	return nil
 }
 
+// namesFor returns the ids of what the client has of the thread of e, before e.
+func (r *replay) namesFor(e *tapedeck.Event) (*aguiwire.Naming, error) {
+	thread := e.ThreadName()
+	n := r.names[thread]
+	if n == nil && r.elements.of(thread).element != "" {
+		s, err := r.Views.Snapshot(r.ctx, r.session, view.Query{At: new(e.Offset), Thread: thread, Limit: maxShown})
+		if err != nil {
+			return nil, err
+		}
+		n = r.learn(thread, &s)
+	}
+	if e.Type == tapedeck.MessagesSnapshot {
+		delete(r.names, thread) // the view knows which are left
+	}
+	return n, nil
+}
+
+func (r *replay) learn(thread string, s *view.Snapshot) *aguiwire.Naming {
+	n := aguiwire.NewNaming()
+	n.Learn(s, aguiwire.OpenRun(s))
+	r.names[thread] = &n
+	return &n
+}
+
 // sendJump tells the client what a clear, a rewind or an overwrite has left.
 func (r *replay) sendJump(e *tapedeck.Event, j *tapedeck.Jump) error {
 	elements := r.reverted(j)
+	maps.DeleteFunc(r.names, func(thread string, _ *aguiwire.Naming) bool { return j.Reverts(thread) })
 	switch {
 	case len(elements) == 0:
 		return nil
@@ -319,6 +351,7 @@ func (r *replay) sendSnapshot(element string, at int64) error {
 			return err
 		}
 		h.add(thread, r.elements.of(thread).index, &s)
+		r.learn(thread, &s)
 	}
 	return r.sendMessage(h)
 }

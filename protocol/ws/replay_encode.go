@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/aguiwire"
 	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/view"
 )
@@ -22,7 +23,8 @@ type replayEncoder struct {
 	elements *elements
 	open     map[openKey]*openText
 	calls    map[openKey]*openCall
-	running  map[string]bool // the invocations of open runs
+	running  map[string]bool  // the invocations of open runs
+	names    *aguiwire.Naming // of the thread of the event that is encoded
 }
 
 // An openKey names a text, a thought or a call of a thread.
@@ -135,12 +137,15 @@ type parts struct {
 	ToolCallName string        `json:"toolCallName"`
 }
 
-// encode returns the messages that an event becomes.
-func (r *replayEncoder) encode(e *tapedeck.Event) []*replayMessage {
+// encode returns the messages that an event becomes. names has the ids of what its thread
+// has before it.
+func (r *replayEncoder) encode(e *tapedeck.Event, names *aguiwire.Naming) []*replayMessage {
 	at := r.elements.of(e.ThreadName())
 	if at.element == "" {
 		return nil
 	}
+	r.names = names
+	names.Note(e)
 	var d parts
 	_ = e.Unpack(&d) // members of a wrong shape count as absent
 	out := r.messages(e, &d)
@@ -191,7 +196,15 @@ func (r *replayEncoder) start(e *tapedeck.Event, d *parts) []*replayMessage {
 	if d.Role == "" {
 		d.Role = roleAssistant
 	}
-	return []*replayMessage{{Type: typeTextStart, MessageID: d.MessageID, Role: d.Role}}
+	return []*replayMessage{{Type: typeTextStart, MessageID: r.nameOf(!byAgent(d), d.MessageID), Role: d.Role}}
+}
+
+// nameOf returns the id that a text has for the client.
+func (r *replayEncoder) nameOf(told bool, id string) string {
+	if told {
+		return r.names.Message(aguiwire.Told, id)
+	}
+	return r.names.Message(aguiwire.Agent, id)
 }
 
 // grow adds to a text. A thought is sent as a whole when it ends.
@@ -204,7 +217,7 @@ func (r *replayEncoder) grow(e *tapedeck.Event, d *parts) []*replayMessage {
 	if o.thought {
 		return nil
 	}
-	return []*replayMessage{r.piece(d.MessageID, d.Delta, payload.Piece(o.text.String()))}
+	return []*replayMessage{r.piece(r.nameOf(o.told, d.MessageID), d.Delta, payload.Piece(o.text.String()))}
 }
 
 // piece returns a piece of a text in the forms that the client wants.
@@ -231,7 +244,7 @@ func (r *replayEncoder) endText(k openKey) []*replayMessage {
 	if o.ended, o.text = true, (strings.Builder{}); o.told {
 		delete(r.open, k)
 	}
-	return []*replayMessage{{Type: typeTextEnd, MessageID: k.id}}
+	return []*replayMessage{{Type: typeTextEnd, MessageID: r.nameOf(o.told, k.id)}}
 }
 
 // announce announces a call whose arguments are complete.
@@ -241,13 +254,13 @@ func (r *replayEncoder) announce(k openKey) []*replayMessage {
 		return nil
 	}
 	c.announced = true
-	return []*replayMessage{{Type: typeToolStart, ToolCallID: k.id, ToolName: c.name, ToolArgs: argsOf(payload.Whole(c.args.String()))}}
+	return []*replayMessage{{Type: typeToolStart, ToolCallID: r.names.Call(k.id), ToolName: c.name, ToolArgs: argsOf(payload.Whole(c.args.String()))}}
 }
 
 // result ends a call. The name of a call that the encoder has not seen is not known.
 func (r *replayEncoder) result(k openKey, text string) []*replayMessage {
 	out := r.announce(k)
-	m := &replayMessage{Type: typeToolEnd, ToolCallID: k.id, Result: valueOf(text)}
+	m := &replayMessage{Type: typeToolEnd, ToolCallID: r.names.Call(k.id), Result: valueOf(text)}
 	if c := r.calls[k]; c != nil {
 		m.ToolName = c.name
 		delete(r.calls, k)
@@ -287,9 +300,9 @@ func (r *replayEncoder) whole(e *tapedeck.Event) (out []*replayMessage) {
 	if m.Role == roleAssistant && r.running[e.Invocation] { // its run may open it again, or replace it
 		r.open[openKey{thread: e.Thread, id: m.ID}] = &openText{invocation: e.Invocation, ended: true}
 	}
-	if text != "" {
-		out = append(out, &replayMessage{Type: typeTextStart, MessageID: m.ID, Role: m.Role},
-			r.piece(m.ID, payload.Piece(text), payload.Piece(text)), &replayMessage{Type: typeTextEnd, MessageID: m.ID})
+	if name := r.nameOf(m.Role != roleAssistant, m.ID); text != "" {
+		out = append(out, &replayMessage{Type: typeTextStart, MessageID: name, Role: m.Role},
+			r.piece(name, payload.Piece(text), payload.Piece(text)), &replayMessage{Type: typeTextEnd, MessageID: name})
 	}
 	for i := range m.ToolCalls {
 		c := &m.ToolCalls[i]

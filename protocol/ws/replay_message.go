@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/aguiwire"
 	"github.com/tapedeck/tapedeck/internal/jsonobj"
 	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/view"
@@ -132,6 +133,7 @@ func (h *history) add(thread string, index *int64, s *view.Snapshot) {
 		other = thread
 	}
 	h.Earlier += s.Earlier
+	names := aguiwire.NamesOf(s)
 	for i := range s.Messages {
 		m := &s.Messages[i]
 		switch at := timestamp(m.StartedAt.Time); m.Role {
@@ -140,7 +142,7 @@ func (h *history) add(thread string, index *int64, s *view.Snapshot) {
 				h.Thinking = append(h.Thinking, historyThought{m.Text, at, other, index})
 			}
 		case roleUser, roleAssistant:
-			h.Messages = append(h.Messages, historyMessage{m.ID, m.Role, m.Pieces().Encodable(), messageStatus(m.Status), at, other, index})
+			h.Messages = append(h.Messages, historyMessage{names.Message(m), m.Role, m.Pieces().Encodable(), messageStatus(m.Status), at, other, index})
 		}
 	}
 	for i := range s.Calls {
@@ -148,7 +150,7 @@ func (h *history) add(thread string, index *int64, s *view.Snapshot) {
 		if c.Status == tapedeck.StatusPending {
 			continue
 		}
-		t := historyTool{ID: c.ID, Name: c.Name, Args: argsOf(c.Arguments), Status: string(c.Status), StartTime: timestamp(c.StartedAt.Time), ThreadID: other, Index: index}
+		t := historyTool{ID: names.Call(c), Name: c.Name, Args: argsOf(c.Arguments), Status: string(c.Status), StartTime: timestamp(c.StartedAt.Time), ThreadID: other, Index: index}
 		if c.Result != nil {
 			t.Result = valueOf(c.Result.Text)
 		}

@@ -12,11 +12,12 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/aguiwire"
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// A panel is what a page shows of an element. It knows only the members of the protocol's
-// own description: calls have no id.
+// A panel is what a page shows of an element. It finds a call by its tool, as the protocol's
+// own description does, which has no ids of calls.
 type panel struct {
 	messages, thinking, tools []string
 
@@ -37,7 +38,7 @@ func (p *panel) restore(h *history) {
 		if t.Status == string(tapedeck.StatusRunning) {
 			p.running[t.Name] = len(p.tools)
 		}
-		p.tools = append(p.tools, fmt.Sprintf("%s %s %s", t.Name, t.Args, t.Result))
+		p.tools = append(p.tools, fmt.Sprintf("%s %s %s %s", t.ID, t.Name, t.Args, t.Result))
 	}
 }
 
@@ -66,7 +67,7 @@ func (p *panel) apply(m *replayMessage) bool {
 		p.thinking = append(p.thinking, m.Message)
 	case typeToolStart:
 		p.running[m.ToolName] = len(p.tools)
-		p.tools = append(p.tools, fmt.Sprintf("%s %s ", m.ToolName, m.ToolArgs))
+		p.tools = append(p.tools, fmt.Sprintf("%s %s %s ", m.ToolCallID, m.ToolName, m.ToolArgs))
 	case typeToolEnd:
 		at, running := p.running[m.ToolName]
 		if !running {
@@ -79,8 +80,10 @@ func (p *panel) apply(m *replayMessage) bool {
 }
 
 // drawRuns returns the events of one or two runs in the thread of the element e: texts that
-// may be opened again, and thoughts and calls in pieces.
+// may be opened again, and thoughts and calls in pieces. The second run uses the ids of the
+// first again, and people use those of the agent.
 func drawRuns(t *rapid.T) (events []tapedeck.Event) {
+	said := map[string]bool{} // by people
 	for run := range rapid.IntRange(1, 2).Draw(t, "runs") {
 		add := func(typ, format string, args ...any) {
 			events = append(events, tapedeck.Event{
@@ -90,7 +93,7 @@ func drawRuns(t *rapid.T) (events []tapedeck.Event) {
 		add(tapedeck.RunStarted, `{"runId":"r%d"}`, run)
 		open, thoughts := map[string]func(){}, map[string]bool{} // what ends what is open; the ids of thoughts
 		for step := range rapid.IntRange(0, 25).Draw(t, "steps") {
-			id := fmt.Sprint(rapid.SampledFrom([]string{"a", "b"}).Draw(t, "id"), run)
+			id := rapid.SampledFrom([]string{"a", "b"}).Draw(t, "id")
 			switch kind := rapid.SampledFrom([]string{"text", "text", "thought", "call", "end", "end", "whole"}).Draw(t, "kind"); kind {
 			case "text":
 				if open[kind+id] == nil {
@@ -114,7 +117,7 @@ func drawRuns(t *rapid.T) (events []tapedeck.Event) {
 				}
 			case "call":
 				if open[kind+id] == nil {
-					c := fmt.Sprint("c", run, step)
+					c := "c" + id
 					add(tapedeck.ToolCallStart, `{"toolCallId":"%s","toolCallName":"tool_%s"}`, c, id)
 					add(tapedeck.ToolCallArgs, `{"toolCallId":"%s","delta":"{\"n\":"}`, c)
 					open[kind+id] = func() {
@@ -124,7 +127,12 @@ func drawRuns(t *rapid.T) (events []tapedeck.Event) {
 					}
 				}
 			case "whole":
-				add(tapedeck.MessageAdded, `{"message":{"id":"w%d.%d","role":"user","content":"hello"}}`, run, step)
+				id := "m" + id
+				if said[id] { // it would replace what they have said
+					id = fmt.Sprint("w", run, step)
+				}
+				said[id] = true
+				add(tapedeck.MessageAdded, `{"message":{"id":%q,"role":"user","content":"hello"}}`, id)
 			case "end":
 				for _, what := range slices.Sorted(maps.Keys(open)) {
 					open[what]()
@@ -170,12 +178,14 @@ func TestPageAtAnyPoint(t *testing.T) {
 			page.restore(historyOf(now))
 			out := &replayEncoder{elements: newElements(), options: replayOptions{delta: true, content: true}}
 			out.begin(now)
+			names := aguiwire.NewNaming()
+			names.Learn(now, aguiwire.OpenRun(now))
 			for i := range events[from:] {
 				e := &events[from+i]
 				if k, ok := out.reopens(e); ok {
 					out.restore(k, snapshotOf(t, events[:e.Offset]))
 				}
-				for _, m := range out.encode(e) {
+				for _, m := range out.encode(e, &names) {
 					if !page.apply(m) {
 						t.Fatalf("from %d: at %d the page cannot apply %+v", from, e.Offset, m)
 					}

@@ -1,4 +1,4 @@
-package agui
+package aguiwire
 
 import (
 	"cmp"
@@ -6,26 +6,26 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
-	"github.com/tapedeck/tapedeck/internal/aguiwire"
 	"github.com/tapedeck/tapedeck/internal/jsonobj"
 	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// A naming gives the messages and calls of a run ids that its thread has not used: agents
-// use ids again, for messages of another kind or in their next run. It gives those that
-// [aguiwire.NamesOf] finds afterwards.
-type naming struct {
+// A Naming gives the messages and calls of a thread ids that it has not used: agents use ids
+// again, for messages of another kind or in their next run. It gives those that [NamesOf]
+// finds afterwards.
+type Naming struct {
+	run             string // the invocation of the run whose events it gets
 	messages, calls ids
 	told            map[string]string // the ids of open messages of the kind told, by the ids in the log
 	began           map[string]int64  // the offset at which the newest call of the run with an id began, by the id in the log
-	unanswered      map[string]bool   // ids, in the log, of the calls that the client has without an answer
+	Unanswered      map[string]bool   // ids, in the log, of the calls that the client has without an answer
 	renames         bool              // some id is not that of the log
 }
 
 // A thing is a message of a kind, or a call, by its id in the log.
 type thing struct {
-	kind aguiwire.Kind
+	kind Kind
 	id   string
 }
 
@@ -41,14 +41,15 @@ func newIDs() ids {
 	return ids{map[string]bool{}, map[thing]string{}, map[thing]string{}, map[string]bool{}}
 }
 
-func newNaming() naming {
-	return naming{messages: newIDs(), calls: newIDs(), told: map[string]string{}, began: map[string]int64{}, unanswered: map[string]bool{}}
+// NewNaming returns a Naming of an empty thread.
+func NewNaming() Naming {
+	return Naming{messages: newIDs(), calls: newIDs(), told: map[string]string{}, began: map[string]int64{}, Unanswered: map[string]bool{}}
 }
 
 // free returns the id, or another one if the client has it already.
 func (of *ids) free(id string, offset int64) string {
 	for of.used[id] || of.made[id] { // more than once if the agent uses an id that we make
-		id = aguiwire.Rename(id, offset)
+		id = Rename(id, offset)
 	}
 	return id
 }
@@ -66,18 +67,44 @@ func (of *ids) note(t thing, name string, ours bool) {
 	}
 }
 
-// learn notes the ids in a conversation, from the point of view of a run.
-func (n *naming) learn(now *view.Snapshot, invocation string) {
-	*n = newNaming()
-	names := aguiwire.NamesOf(now)
+// OpenRun returns the invocation of the open run of a thread, "" without one.
+func OpenRun(now *view.Snapshot) string {
+	if n := len(now.Runs); n > 0 && now.Runs[n-1].EndedAt == nil {
+		return now.Runs[n-1].Invocation
+	}
+	return ""
+}
+
+// Begin notes that a run begins: it uses nothing again that the run before it has begun,
+// except activities.
+func (n *Naming) Begin(invocation string) {
+	n.run = invocation
+	clear(n.told)
+	clear(n.began)
+	for _, of := range []*ids{&n.messages, &n.calls} {
+		for t, name := range of.own {
+			if t.kind != Activity {
+				of.used[name] = true
+				delete(of.own, t)
+				delete(of.made, name)
+			}
+		}
+	}
+}
+
+// Learn notes the ids in a conversation, from the point of view of a run.
+func (n *Naming) Learn(now *view.Snapshot, invocation string) {
+	*n = NewNaming()
+	n.run = invocation
+	names := NamesOf(now)
 	for i := range now.Messages {
 		m := &now.Messages[i]
-		t, name := thing{aguiwire.KindOf(m.Role), m.ID}, names.Message(m)
+		t, name := thing{KindOf(m.Role), m.ID}, names.Message(m)
 		n.renames = n.renames || name != m.ID
-		if t.kind == aguiwire.Told && m.Invocation == invocation && m.Status == tapedeck.StatusRunning {
+		if t.kind == Told && m.Invocation == invocation && m.Status == tapedeck.StatusRunning {
 			n.told[m.ID], n.renames = name, true
 		}
-		n.messages.note(t, name, t.kind == aguiwire.Activity || t.kind != aguiwire.Told && m.Invocation == invocation)
+		n.messages.note(t, name, t.kind == Activity || t.kind != Told && m.Invocation == invocation)
 	}
 	for i := range now.Calls {
 		k := &now.Calls[i]
@@ -91,15 +118,23 @@ func (n *naming) learn(now *view.Snapshot, invocation string) {
 		if ours {
 			n.began[k.ID] = k.Offset
 		}
-		n.messages.note(thing{aguiwire.Agent, cmp.Or(k.MessageID, name)}, maker, ours)
-		if n.unanswered[k.ID] = k.Result == nil; k.Result != nil {
+		n.messages.note(thing{Agent, cmp.Or(k.MessageID, name)}, maker, ours)
+		if n.Unanswered[k.ID] = k.Result == nil; k.Result != nil {
 			n.messages.used[names.Answer(k.Result)] = true
 		}
 	}
 }
 
+// Sent notes a message that the client has sent.
+func (n *Naming) Sent(m *payload.Message) {
+	n.messages.used[m.ID] = true
+	if t := (thing{KindOf(m.Role), m.ID}); n.messages.all[t] == "" {
+		n.messages.all[t] = m.ID
+	}
+}
+
 // begin returns the id of what begins with an event, or is begun again by it.
-func (n *naming) begin(of *ids, t thing, offset int64) string {
+func (n *Naming) begin(of *ids, t thing, offset int64) string {
 	if name, ok := of.own[t]; ok {
 		return name
 	}
@@ -110,9 +145,9 @@ func (n *naming) begin(of *ids, t thing, offset int64) string {
 }
 
 // start returns the id of a call, which begins with an event. Each is a call of its own.
-func (n *naming) start(id string, offset int64) string {
+func (n *Naming) start(id string, offset int64) string {
 	if at, ok := n.began[id]; ok && at == offset { // the client has connected meanwhile
-		return n.call(id)
+		return n.Call(id)
 	}
 	n.began[id] = offset
 	name := n.calls.free(id, offset)
@@ -123,15 +158,15 @@ func (n *naming) start(id string, offset int64) string {
 
 // say returns the id of a message of the kind told, which begins with an event. Each is a
 // message of its own.
-func (n *naming) say(id string, offset int64) string {
+func (n *Naming) say(id string, offset int64) string {
 	name := n.messages.free(id, offset)
 	n.renames = n.renames || name != id
-	n.messages.note(thing{aguiwire.Told, id}, name, false)
+	n.messages.note(thing{Told, id}, name, false)
 	return name
 }
 
 // answer returns the id of the answer of a tool. Each is a message of its own.
-func (n *naming) answer(id string, offset int64) string {
+func (n *Naming) answer(id string, offset int64) string {
 	name := n.messages.free(id, offset)
 	n.renames = n.renames || name != id
 	n.messages.used[name] = true
@@ -146,22 +181,22 @@ func (of *ids) name(t thing) string {
 	return cmp.Or(of.all[t], t.id)
 }
 
-// call returns the id of a call; "" for "".
-func (n *naming) call(id string) string { return n.calls.name(thing{id: id}) }
+// Call returns the id of a call; "" for "".
+func (n *Naming) Call(id string) string { return n.calls.name(thing{id: id}) }
 
-// restated notes that the agent has restated a message. It is then the only one of its kind
+// Restated notes that the agent has restated a message. It is then the only one of its kind
 // with its id. Whether the calls that are left out still exist, only the view knows.
-func (n *naming) restated(list []payload.Message) {
-	clear(n.unanswered)
+func (n *Naming) Restated(list []payload.Message) {
+	clear(n.Unanswered)
 	for i := range list {
 		m := &list[i]
-		n.messages.restated(thing{aguiwire.KindOf(m.Role), m.ID})
+		n.messages.restated(thing{KindOf(m.Role), m.ID})
 		for j := range m.ToolCalls {
 			n.calls.restated(thing{id: m.ToolCalls[j].ID})
-			n.unanswered[m.ToolCalls[j].ID] = true
+			n.Unanswered[m.ToolCalls[j].ID] = true
 		}
 		if m.Role == payload.RoleTool {
-			delete(n.unanswered, m.ToolCallID)
+			delete(n.Unanswered, m.ToolCallID)
 		}
 	}
 }
@@ -174,49 +209,49 @@ func (of *ids) restated(t thing) {
 	}
 }
 
-// whole returns a whole message that is new to the client, with the ids of the message and
-// its calls. It reports false if the client has the message, or an older text of it.
-func (n *naming) whole(m payload.Message, e *tapedeck.Event, invocation string) (payload.Message, bool) {
-	t := thing{aguiwire.KindOf(m.Role), m.ID}
-	if _, has := n.messages.all[t]; has {
-		return m, false
+// Whole returns a whole message with the ids of the message and its calls. It reports
+// whether the message is new to the client, which otherwise has it, or an older text of it.
+func (n *Naming) Whole(m payload.Message, e *tapedeck.Event) (named payload.Message, fresh bool) {
+	t := thing{KindOf(m.Role), m.ID}
+	ours := e.Invocation == n.run && t.kind != Told || t.kind == Activity
+	if _, has := n.messages.all[t]; !has {
+		fresh = true
+		n.messages.note(t, n.messages.free(m.ID, e.Offset), ours)
 	}
-	ours := e.Invocation == invocation && t.kind != aguiwire.Told || t.kind == aguiwire.Activity
-	m.ID = n.messages.free(m.ID, e.Offset)
-	n.messages.note(t, m.ID, ours)
+	m.ID = n.messages.name(t)
 	m.ToolCalls = slices.Clone(m.ToolCalls)
 	for i := range m.ToolCalls {
 		k := thing{id: m.ToolCalls[i].ID}
 		if _, has := n.calls.all[k]; !has {
 			n.calls.note(k, n.calls.free(k.id, e.Offset), ours)
-			n.unanswered[k.id] = true
+			n.Unanswered[k.id] = true
 		}
-		m.ToolCalls[i].ID = n.call(k.id)
+		m.ToolCalls[i].ID = n.Call(k.id)
 	}
-	delete(n.unanswered, m.ToolCallID)
-	m.ToolCallID = n.call(m.ToolCallID)
+	delete(n.Unanswered, m.ToolCallID)
+	m.ToolCallID = n.Call(m.ToolCallID)
 	n.renames = n.renames || m.ID != t.id
-	return m, true
+	return m, fresh
 }
 
-// outcome returns an outcome with the ids of the calls.
-func (n *naming) outcome(o *payload.Outcome) *payload.Outcome {
+// Outcome returns an outcome with the ids of the calls.
+func (n *Naming) Outcome(o *payload.Outcome) *payload.Outcome {
 	if o == nil || !n.renames {
 		return o
 	}
 	out := *o
 	out.Interrupts, out.PendingToolCallIDs = slices.Clone(o.Interrupts), slices.Clone(o.PendingToolCallIDs)
 	for i := range out.Interrupts {
-		out.Interrupts[i].ToolCallID = n.call(out.Interrupts[i].ToolCallID)
+		out.Interrupts[i].ToolCallID = n.Call(out.Interrupts[i].ToolCallID)
 	}
 	for i, id := range out.PendingToolCallIDs {
-		out.PendingToolCallIDs[i] = n.call(id)
+		out.PendingToolCallIDs[i] = n.Call(id)
 	}
 	return &out
 }
 
-// event returns an event of the run with the ids of its messages and calls.
-func (n *naming) event(e *tapedeck.Event) *tapedeck.Event {
+// Event returns an event of the run with the ids of its messages and calls.
+func (n *Naming) Event(e *tapedeck.Event) *tapedeck.Event {
 	switch e.Type {
 	case tapedeck.TextMessageStart, tapedeck.ReasoningMessageStart, tapedeck.ToolCallStart, tapedeck.ToolCallResult, tapedeck.ActivitySnapshot:
 	case tapedeck.ReasoningStart, tapedeck.ReasoningEnd: // no message: a client knows it only while it is open
@@ -239,8 +274,8 @@ func (n *naming) event(e *tapedeck.Event) *tapedeck.Event {
 	}
 	if e.Type == tapedeck.ToolCallStart && jsonobj.Member(e.Data, "parentMessageId") == nil {
 		// A client gives the message that it makes for the call the id of the call.
-		call := n.call(jsonobj.StringOf(jsonobj.Member(e.Data, "toolCallId")))
-		if maker := n.begin(&n.messages, thing{aguiwire.Agent, call}, e.Offset); maker != call {
+		call := n.Call(jsonobj.StringOf(jsonobj.Member(e.Data, "toolCallId")))
+		if maker := n.begin(&n.messages, thing{Agent, call}, e.Offset); maker != call {
 			out, changed = jsonobj.AppendJSON(jsonobj.AppendName(out, 1, "parentMessageId"), maker), true
 		}
 	}
@@ -252,62 +287,79 @@ func (n *naming) event(e *tapedeck.Event) *tapedeck.Event {
 	return &renamed
 }
 
+// Note notes what begins with an event of the thread, whichever it is.
+func (n *Naming) Note(e *tapedeck.Event) {
+	switch e.Type {
+	case tapedeck.RunStarted:
+		n.Begin(e.Invocation)
+	case tapedeck.MessageAdded:
+		if d, err := payload.DecodeAs[payload.MessageAdded](*e); err == nil && d.Message.ID != "" {
+			n.Whole(d.Message, e)
+		}
+	default:
+		n.Event(e)
+	}
+}
+
+// Message returns the id of the newest message of a kind with an id.
+func (n *Naming) Message(kind Kind, id string) string { return n.messages.name(thing{kind, id}) }
+
 // member returns the value that a string member of an event gets.
-func (n *naming) member(e *tapedeck.Event, name, id string) string {
+func (n *Naming) member(e *tapedeck.Event, name, id string) string {
 	switch {
 	case id == "":
 		return id
 	case name == "messageId":
 		return n.message(e, id)
 	case name == "parentMessageId" && e.Type == tapedeck.ToolCallStart:
-		return n.begin(&n.messages, thing{aguiwire.Agent, id}, e.Offset)
+		return n.begin(&n.messages, thing{Agent, id}, e.Offset)
 	case name == "parentMessageId":
-		return n.messages.name(thing{aguiwire.Agent, id})
+		return n.messages.name(thing{Agent, id})
 	case name == "toolCallId" && e.Type == tapedeck.ToolCallStart:
 		return n.start(id, e.Offset)
 	case name == "toolCallId", name == "parentToolCallId":
-		return n.call(id)
+		return n.Call(id)
 	case name == "entityId" && jsonobj.StringIs(jsonobj.Member(e.Data, "subtype"), "tool-call"):
-		return n.call(id)
+		return n.Call(id)
 	case name == "entityId":
-		if _, ok := n.messages.own[thing{aguiwire.Reasoning, id}]; ok {
-			return n.messages.name(thing{aguiwire.Reasoning, id})
+		if _, ok := n.messages.own[thing{Reasoning, id}]; ok {
+			return n.messages.name(thing{Reasoning, id})
 		}
-		return n.messages.name(thing{aguiwire.Agent, id})
+		return n.messages.name(thing{Agent, id})
 	}
 	return id
 }
 
 // message returns the id of the message that an event begins, continues or ends.
-func (n *naming) message(e *tapedeck.Event, id string) string {
+func (n *Naming) message(e *tapedeck.Event, id string) string {
 	switch e.Type {
 	case tapedeck.ToolCallResult:
 		return n.answer(id, e.Offset)
 	case tapedeck.ReasoningMessageStart:
-		return n.begin(&n.messages, thing{aguiwire.Reasoning, id}, e.Offset)
+		return n.begin(&n.messages, thing{Reasoning, id}, e.Offset)
 	case tapedeck.ActivitySnapshot: // it keeps its id in all runs
-		return n.begin(&n.messages, thing{aguiwire.Activity, id}, e.Offset)
+		return n.begin(&n.messages, thing{Activity, id}, e.Offset)
 	case tapedeck.ActivityDelta:
-		return n.messages.name(thing{aguiwire.Activity, id})
+		return n.messages.name(thing{Activity, id})
 	}
 	if strings.HasPrefix(e.Type, "REASONING_") {
-		return n.messages.name(thing{aguiwire.Reasoning, id})
+		return n.messages.name(thing{Reasoning, id})
 	}
 	name, told := n.told[id]
 	switch {
 	case e.Type == tapedeck.TextMessageEnd:
 		delete(n.told, id)
 	case e.Type != tapedeck.TextMessageStart || told: // it is open
-	case aguiwire.KindOf(textRole(e)) == aguiwire.Told:
+	case KindOf(textRole(e)) == Told:
 		n.told[id], n.renames = n.say(id, e.Offset), true
 		return n.told[id]
 	default:
-		return n.begin(&n.messages, thing{aguiwire.Agent, id}, e.Offset)
+		return n.begin(&n.messages, thing{Agent, id}, e.Offset)
 	}
 	if told {
 		return name
 	}
-	return n.messages.name(thing{aguiwire.Agent, id})
+	return n.messages.name(thing{Agent, id})
 }
 
 // textRole returns the role of the message that a TEXT_MESSAGE_START begins.
