@@ -120,6 +120,9 @@ func (n *Names) makerOf(k *view.ToolCall) key {
 
 // Message returns the id of a message.
 func (n *Names) Message(m *view.Message) string {
+	if m.Role == payload.RoleTool { // it may be the answer to a call
+		return cmp.Or(n.answers[m.Offset], n.messages[keyOf(m)], m.ID)
+	}
 	return cmp.Or(n.messages[keyOf(m)], m.ID)
 }
 

@@ -227,6 +227,7 @@ func (n *Naming) Whole(m payload.Message, e *tapedeck.Event) (named payload.Mess
 			n.Unanswered[k.id] = true
 		}
 		m.ToolCalls[i].ID = n.Call(k.id)
+		n.renames = n.renames || m.ToolCalls[i].ID != k.id
 	}
 	delete(n.Unanswered, m.ToolCallID)
 	m.ToolCallID = n.Call(m.ToolCallID)
@@ -282,23 +283,60 @@ func (n *Naming) Event(e *tapedeck.Event) *tapedeck.Event {
 	if !changed || o.Bad {
 		return e
 	}
-	renamed := *e
-	renamed.Data = append(out, '}')
-	return &renamed
+	return with(e, append(out, '}'))
 }
 
-// Note notes what begins with an event of the thread, whichever it is.
-func (n *Naming) Note(e *tapedeck.Event) {
+// Note notes what begins with an event of the thread, whichever it is, and returns the event
+// with the ids of its messages and calls. A MESSAGES_SNAPSHOT needs [Naming.Restate].
+func (n *Naming) Note(e *tapedeck.Event) *tapedeck.Event {
 	switch e.Type {
 	case tapedeck.RunStarted:
 		n.Begin(e.Invocation)
 	case tapedeck.MessageAdded:
 		if d, err := payload.DecodeAs[payload.MessageAdded](*e); err == nil && d.Message.ID != "" {
-			n.Whole(d.Message, e)
+			if d.Message, _ = n.Whole(d.Message, e); n.renames {
+				return with(e, payload.NewEvent(d).Data)
+			}
+		}
+	case tapedeck.TextMessageContent, tapedeck.ReasoningMessageContent, tapedeck.ToolCallArgs:
+		if n.renames {
+			return n.Event(e)
 		}
 	default:
-		n.Event(e)
+		return n.Event(e)
 	}
+	return e
+}
+
+// Restate returns a MESSAGES_SNAPSHOT, after which the names were learned, with the ids of
+// its messages and calls.
+func (n *Naming) Restate(e *tapedeck.Event) *tapedeck.Event {
+	d, err := payload.DecodeAs[payload.MessagesSnapshot](*e)
+	if err != nil || !n.renames {
+		return e
+	}
+	for i := range d.Messages {
+		m := &d.Messages[i]
+		m.ID, m.ToolCallID = n.Message(KindOf(m.Role), m.ID), n.Call(m.ToolCallID)
+		for j := range m.ToolCalls {
+			m.ToolCalls[j].ID = n.Call(m.ToolCalls[j].ID)
+		}
+	}
+	return with(e, payload.NewEvent(d).Data)
+}
+
+func with(e *tapedeck.Event, data []byte) *tapedeck.Event {
+	renamed := *e
+	renamed.Data = data
+	return &renamed
+}
+
+// Size returns about how many bytes the names take.
+func (n *Naming) Size() (size int) {
+	for _, of := range []*ids{&n.messages, &n.calls} {
+		size += 48*(len(of.used)+len(of.made)) + 96*(len(of.own)+len(of.all))
+	}
+	return size + 64*(len(n.began)+len(n.Unanswered))
 }
 
 // Message returns the id of the newest message of a kind with an id.

@@ -11,12 +11,16 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/aguiwire"
 	"github.com/tapedeck/tapedeck/protocol/durable"
 	"github.com/tapedeck/tapedeck/view"
 )
 
 // turn returns the events of a whole turn.
-func turn(i int, thread string) []tapedeck.Event {
+func turn(i int, thread string) []tapedeck.Event { return turnOf(i, i, thread) }
+
+// turnOf is [turn] for an agent whose ids have the number id.
+func turnOf(i, id int, thread string) []tapedeck.Event {
 	inv := fmt.Sprint("i", i)
 	say := func(typ, format string, args ...any) tapedeck.Event {
 		return tapedeck.Event{Type: typ, Thread: thread, Invocation: inv, Data: json.RawMessage(fmt.Sprintf(format, args...))}
@@ -25,13 +29,13 @@ func turn(i int, thread string) []tapedeck.Event {
 		say(tapedeck.MessageAdded, `{"message":{"id":"u%d","role":"user","content":"question"}}`, i),
 		say(tapedeck.RunStarted, `{"threadId":"t","runId":"i%d"}`, i),
 		say(tapedeck.StateDelta, `{"delta":[{"op":"add","path":"/n","value":%d}]}`, i),
-		say(tapedeck.ToolCallStart, `{"toolCallId":"c%d","toolCallName":"Read"}`, i),
-		say(tapedeck.ToolCallArgs, `{"toolCallId":"c%d","delta":"{}"}`, i),
-		say(tapedeck.ToolCallEnd, `{"toolCallId":"c%d"}`, i),
-		say(tapedeck.ToolCallResult, `{"toolCallId":"c%d","messageId":"r%d","content":"ok"}`, i, i),
-		say(tapedeck.TextMessageStart, `{"messageId":"m%d"}`, i),
-		say(tapedeck.TextMessageContent, `{"messageId":"m%d","delta":"answer %d"}`, i, i),
-		say(tapedeck.TextMessageEnd, `{"messageId":"m%d"}`, i),
+		say(tapedeck.ToolCallStart, `{"toolCallId":"c%d","toolCallName":"Read"}`, id),
+		say(tapedeck.ToolCallArgs, `{"toolCallId":"c%d","delta":"{}"}`, id),
+		say(tapedeck.ToolCallEnd, `{"toolCallId":"c%d"}`, id),
+		say(tapedeck.ToolCallResult, `{"toolCallId":"c%d","messageId":"r%d","content":"ok"}`, id, id),
+		say(tapedeck.TextMessageStart, `{"messageId":"m%d"}`, id),
+		say(tapedeck.TextMessageContent, `{"messageId":"m%d","delta":"answer %d"}`, id, i),
+		say(tapedeck.TextMessageEnd, `{"messageId":"m%d"}`, id),
 		say(tapedeck.RunFinished, `{"threadId":"t","runId":"i%d"}`, i),
 	}
 }
@@ -54,7 +58,11 @@ func TestViewsFollowJumps(t *testing.T) {
 		thread := rapid.SampledFrom([]string{"", "", "side"})
 		for i := range rapid.IntRange(1, 8).Draw(t, "steps") {
 			if i == 0 || rapid.IntRange(0, 2).Draw(t, "step") > 0 {
-				appendAll(turn(i, thread.Draw(t, "thread"))...)
+				if of := thread.Draw(t, "thread"); of == "" {
+					appendAll(turnOf(i, i%2, of)...) // the agent uses its ids again
+				} else {
+					appendAll(turnOf(i, 2+i%2, of)...)
+				}
 				continue
 			}
 			data := fmt.Sprintf(`{"marker":"m%d","toOffset":%d,"previous":%d`, head, rapid.Int64Range(1, head).Draw(t, "to"), last)
@@ -68,16 +76,16 @@ func TestViewsFollowJumps(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		wanted := map[string]string{}
+		wanted, names := map[string]string{}, aguiwire.NamesOf(&want)
 		for _, m := range want.Messages {
-			wanted["message/"+m.ID] = m.Text
+			wanted["message/"+names.Message(&m)] = m.Text
 		}
 		for _, k := range want.Calls {
 			if k.Status != tapedeck.StatusRunning {
-				wanted["toolCall/"+k.ID] = ""
+				wanted["toolCall/"+names.Call(&k)] = ""
 			}
 			if k.Result != nil {
-				wanted["message/"+k.Result.MessageID] = k.Result.Text
+				wanted["message/"+names.Answer(k.Result)] = k.Result.Text
 			}
 		}
 		if d := cmp.Diff(wanted, entitiesOf(t, do(t, handler, "GET", "sessions/s/views/messages", ""), "content")); d != "" {

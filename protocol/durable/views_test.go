@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/protocol/durable"
+	"github.com/tapedeck/tapedeck/view"
 )
 
 // offsetAt is the offset before record n.
@@ -31,7 +33,8 @@ func merge(t *rapid.T, runs [][]string) (out []string) {
 
 // drawTurn returns the events of a run on a thread, with everything that may be in it in any
 // order: parts of several messages and calls, state, and events that views do not show.
-func drawTurn(t *rapid.T, turn int) []string {
+// idsOf is the part of its ids that is not random.
+func drawTurn(t *rapid.T, turn int, idsOf string) []string {
 	thread := rapid.SampledFrom([]string{"main", "side"}).Draw(t, "thread")
 	inv := fmt.Sprint("inv_", turn)
 	var out []string
@@ -50,7 +53,7 @@ func drawTurn(t *rapid.T, turn int) []string {
 	event("RUN_STARTED", fmt.Sprintf(`{"threadId":%q,"runId":%q}`, thread, inv))
 	open := map[string]bool{}
 	id := func(kind string) string {
-		return fmt.Sprintf("%s%d.%d", kind, turn, rapid.IntRange(0, 1).Draw(t, "id"))
+		return fmt.Sprintf("%s%s.%d", kind, idsOf, rapid.IntRange(0, 1).Draw(t, "id"))
 	}
 	steps := map[string]func(){
 		"text": func() {
@@ -80,6 +83,7 @@ func drawTurn(t *rapid.T, turn int) []string {
 			if c := id("c"); open[c] {
 				delete(open, c)
 				event("TOOL_CALL_END", fmt.Sprintf(`{"toolCallId":%q}`, c))
+				event("TOOL_CALL_RESULT", fmt.Sprintf(`{"toolCallId":%q,"messageId":%q,"content":"ok"}`, c, id("m")))
 			}
 		},
 		"snapshot": func() { event("STATE_SNAPSHOT", fmt.Sprintf(`{"snapshot":{"n":%d}}`, len(out))) },
@@ -110,10 +114,18 @@ func TestViewsDoNotDependOnWhereReadingBegins(t *testing.T) {
 		handler := durable.New(o)
 		do(t, handler, "PUT", "sessions/s", "")
 		var turns [][]string
+		again := rapid.Bool().Draw(t, "the turns use the same ids, one after the other")
 		for turn := range rapid.IntRange(1, 3).Draw(t, "turns") {
-			turns = append(turns, drawTurn(t, turn))
+			if again {
+				turns = append(turns, drawTurn(t, turn, ""))
+			} else {
+				turns = append(turns, drawTurn(t, turn, fmt.Sprint(turn)))
+			}
 		}
-		events := merge(t, turns)
+		events := slices.Concat(turns...)
+		if !again {
+			events = merge(t, turns)
+		}
 		do(t, handler, "POST", "sessions/s", "["+strings.Join(events, ",")+"]", asJSON...)
 		records := 1 + len(events)
 		for _, view := range []string{"agui", "messages", "state"} {
@@ -252,5 +264,54 @@ func TestSparseFilter(t *testing.T) {
 	}
 	if answers < 2 || answers > 10 {
 		t.Errorf("it took %d answers", answers)
+	}
+}
+
+// An agent uses its ids again in each run, and people those of the agent. Every reader of
+// the view messages gets the same ids, also if its first event is far after the first use.
+func TestIDsUsedAgain(t *testing.T) {
+	t.Run("soon", func(t *testing.T) { usedAgain(t, 0) })
+	t.Run("after more messages than the view has in memory", func(t *testing.T) { usedAgain(t, 2*view.Window) })
+}
+
+func usedAgain(t *testing.T, between int) {
+	o := options(newMemory())
+	handler := durable.New(o)
+	must(t, 201, handler, "PUT", "sessions/s", "")
+	head := 1
+	appendAll := func(events ...tapedeck.Event) {
+		done, err := o.Store.Append(t.Context(), tapedeck.Append{Session: "s", Events: events})
+		if err != nil {
+			t.Fatal(err)
+		}
+		head = int(done.Next)
+	}
+	for i := range 3 {
+		appendAll(turnOf(i, 0, "")...)
+		appendAll(tapedeck.Event{Type: tapedeck.MessageAdded, Data: []byte(fmt.Sprintf(`{"message":{"id":"m0","role":"user","content":"and %d?"}}`, i))})
+		for k := range between {
+			appendAll(tapedeck.Event{Type: tapedeck.MessageAdded, Data: []byte(fmt.Sprintf(`{"message":{"id":"x%d.%d","role":"user","content":"and"}}`, i, k))})
+		}
+		appendAll(slices.Repeat([]tapedeck.Event{{Type: "x.noise"}}, 3000)...)
+	}
+	var whole []json.RawMessage
+	decode(t, do(t, handler, "GET", "sessions/s/views/messages", ""), &whole)
+	keys := map[string]int{}
+	for _, raw := range whole {
+		var c struct{ Type, Key string }
+		if err := json.Unmarshal(raw, &c); err != nil {
+			t.Fatal(err)
+		}
+		keys[c.Type+"/"+c.Key]++
+	}
+	if n := keys["message/m0@12"]; between == 0 && (len(keys) != 13 || n != 3) { // what people say under an id replaces what they said
+		t.Errorf("the entities are %v", keys)
+	}
+	for from := 0; from <= head; from += 97 {
+		var rest []json.RawMessage
+		decode(t, do(t, durable.New(o), "GET", "sessions/s/views/messages?offset="+offsetAt(from), ""), &rest)
+		if diff := cmp.Diff(text(whole[len(whole)-len(rest):]), text(rest)); diff != "" {
+			t.Fatalf("from %d (-whole +got):\n%s", from, diff)
+		}
 	}
 }

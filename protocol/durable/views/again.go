@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/aguiwire"
 	"github.com/tapedeck/tapedeck/payload"
 )
 
@@ -58,14 +59,15 @@ func (m *messages) again(ctx context.Context, e *tapedeck.Event, out [][]byte) (
 // dropReopened deletes the messages that the step has ended and then opened again. They are
 // shown, although they are not complete.
 func (m *messages) dropReopened(ctx context.Context, e *tapedeck.Event, out [][]byte) ([][]byte, error) {
-	known, reopened := map[spanKey]bool{}, map[spanKey]bool{} // known: whether it is open
+	known := map[spanKey]bool{} // whether it is open
+	var reopened []spanKey
 	err := m.before(ctx, e, func(key spanKey, step spanStep, _ spanData) {
 		open, seen := known[key]
 		if !seen {
 			known[key] = step < spanEnds
 		}
-		if open && step >= spanEnds && key.kind != toolSpan {
-			reopened[key] = true
+		if open && step >= spanEnds && key.kind != toolSpan && !slices.Contains(reopened, key) {
+			reopened = append(reopened, key)
 		}
 	})
 	if err != nil || len(reopened) == 0 {
@@ -75,10 +77,15 @@ func (m *messages) dropReopened(ctx context.Context, e *tapedeck.Event, out [][]
 	if err != nil {
 		return out, err
 	}
+	names, err := m.names.before(ctx, e)
+	if err != nil {
+		return out, err
+	}
 	stays := byKey(after)
-	for key := range reopened {
-		if _, ok := stays["message/"+key.id]; !ok {
-			out = append(out, encodeChange(e, "delete", "message", key.id, nil))
+	for _, key := range reopened {
+		id := idOf(key, payload.RoleAssistant, names)
+		if _, ok := stays["message/"+id]; !ok {
+			out = append(out, encodeChange(e, "delete", "message", id, nil))
 		}
 	}
 	return out, nil
@@ -130,7 +137,7 @@ func (m *messages) earlier(ctx context.Context, key spanKey, e *tapedeck.Event, 
 }
 
 // leftOpen shows the messages and calls that the run of e, a RUN_ERROR, has left open.
-func (m *messages) leftOpen(ctx context.Context, e *tapedeck.Event, out [][]byte) ([][]byte, error) {
+func (m *messages) leftOpen(ctx context.Context, e *tapedeck.Event, names *aguiwire.Naming, out [][]byte) ([][]byte, error) {
 	if e.Invocation == "" {
 		return out, nil
 	}
@@ -174,7 +181,7 @@ func (m *messages) leftOpen(ctx context.Context, e *tapedeck.Event, out [][]byte
 		for _, d := range slices.Backward(p.deltas) {
 			p.body = append(p.body, d...)
 		}
-		out = append(out, p.encode(key, e))
+		out = append(out, p.encode(key, e, names))
 		delete(m.open, key)
 	}
 	if len(m.open) == 0 {

@@ -77,6 +77,7 @@ func messageEntities(ctx context.Context, s Source, session string, at int64) ([
 	if err != nil {
 		return nil, err
 	}
+	names := namesOf(&snapshot)
 	var out []entity
 	add := func(i *view.Item, offset int64, typ, key string, value any) {
 		if i.Status != tapedeck.StatusRunning && key != "" {
@@ -91,19 +92,27 @@ func messageEntities(ctx context.Context, s Source, session string, at int64) ([
 		} else if m.Content != nil {
 			content = m.Content
 		}
-		add(&m.Item, m.Offset, "message", m.ID, message{ID: m.ID, Role: m.Role, Name: m.Name, ToolCallID: m.ToolCallID, Content: content})
+		thread := names[m.Thread]
+		id := thread.Message(m)
+		add(&m.Item, m.Offset, "message", id, message{ID: id, Role: m.Role, Name: m.Name, ToolCallID: m.ToolCallID, Content: content})
 	}
 	for i := range snapshot.Calls {
 		k := &snapshot.Calls[i]
-		add(&k.Item, k.Offset, "toolCall", k.ID, toolCall{
-			ID: k.ID, Type: "function", Parent: k.MessageID, Function: toolFunction{k.Name, k.Arguments},
+		thread := names[k.Thread]
+		id, parent := thread.Call(k), ""
+		if k.MessageID != "" {
+			parent = thread.Maker(k)
+		}
+		add(&k.Item, k.Offset, "toolCall", id, toolCall{
+			ID: id, Type: "function", Parent: parent, Function: toolFunction{k.Name, k.Arguments},
 		})
 		if r := k.Result; r != nil {
 			var content any = r.Text
 			if r.Parts != nil {
 				content = r.Parts
 			}
-			add(&k.Item, r.Offset, "message", r.MessageID, message{ID: r.MessageID, Role: "tool", ToolCallID: k.ID, Content: content})
+			answer := thread.Answer(r)
+			add(&k.Item, r.Offset, "message", answer, message{ID: answer, Role: "tool", ToolCallID: id, Content: content})
 		}
 	}
 	slices.SortStableFunc(out, func(a, b entity) int { return cmp.Compare(a.event.Offset, b.event.Offset) })

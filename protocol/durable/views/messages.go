@@ -1,11 +1,13 @@
 package views
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/aguiwire"
 	"github.com/tapedeck/tapedeck/payload"
 )
 
@@ -21,6 +23,7 @@ type messages struct {
 	open    map[spanKey]*span
 	bytes   int
 	runs    endedTexts
+	names   names
 }
 
 // maxSpan is how many events there may be between the first and the last event of a
@@ -122,12 +125,21 @@ func wholeSpan(e *tapedeck.Event) (key spanKey, step spanStep, d spanData) {
 }
 
 func newMessages(from Source, session string, _ int64) Fold {
-	return &messages{Source: from, session: session, open: map[spanKey]*span{}, runs: endedTexts{}}
+	return &messages{Source: from, session: session, open: map[spanKey]*span{}, runs: endedTexts{}, names: newNames(from, session)}
 }
 
-func (m *messages) Size() int { return m.bytes + m.runs.size() }
+func (m *messages) Size() int { return m.bytes + m.runs.size() + m.names.size() }
 
 func (m *messages) Apply(ctx context.Context, e *tapedeck.Event, out [][]byte) ([][]byte, error) {
+	if _, ok := e.Jump(); ok {
+		out, err := m.jumped(ctx, e, out)
+		m.names.jump(e)
+		return out, err
+	}
+	named, names, err := m.names.note(ctx, e, isShown(e))
+	if err != nil {
+		return out, err
+	}
 	switch e.Type {
 	case tapedeck.MessageAdded:
 		if key, step, d := spanOf(e); step != 0 {
@@ -137,21 +149,17 @@ func (m *messages) Apply(ctx context.Context, e *tapedeck.Event, out [][]byte) (
 				m.bytes += len(d.Delta)
 			}
 		}
-		return wholeMessages(e, out), nil
+		return wholeMessages(named, out), nil
 	case tapedeck.MessagesSnapshot:
-		return wholeMessages(e, out), nil
+		return wholeMessages(named, out), nil
 	case tapedeck.ToolCallResult:
-		return toolResult(e, out), nil
-	case tapedeck.AttemptSuperseded:
-		return m.again(ctx, e, out)
-	case tapedeck.SessionRewound, tapedeck.SessionCleared, tapedeck.SessionOverwritten:
-		return m.jump(ctx, m.session, e, messageEntities, out)
+		return toolResult(named, out), nil
 	case tapedeck.RunStarted, tapedeck.RunFinished:
 		m.runs.note(e)
 		return out, nil
 	case tapedeck.RunError:
 		m.runs.note(e)
-		return m.leftOpen(ctx, e, out)
+		return m.leftOpen(ctx, e, names, out)
 	}
 	switch key, step, d := spanOf(e); step {
 	case spanBegins:
@@ -172,9 +180,26 @@ func (m *messages) Apply(ctx context.Context, e *tapedeck.Event, out [][]byte) (
 		if s == nil || err != nil {
 			return out, err
 		}
-		return append(out, s.encode(key, e)), nil
+		return append(out, s.encode(key, e, names)), nil
 	}
 	return out, nil
+}
+
+// jumped shows what a jump changes.
+func (m *messages) jumped(ctx context.Context, e *tapedeck.Event, out [][]byte) ([][]byte, error) {
+	if e.Type == tapedeck.AttemptSuperseded {
+		return m.again(ctx, e, out)
+	}
+	return m.jump(ctx, m.session, e, messageEntities, out)
+}
+
+// isShown reports whether the view shows something for an event.
+func isShown(e *tapedeck.Event) bool {
+	switch e.Type {
+	case tapedeck.MessageAdded, tapedeck.ToolCallResult, tapedeck.RunError:
+		return true
+	}
+	return spanEvents[e.Type].step == spanEnds
 }
 
 // finish returns the span that e ends, nil if it never began.
@@ -235,11 +260,23 @@ func (m *messages) lookBack(ctx context.Context, key spanKey, e *tapedeck.Event)
 	return nil, nil
 }
 
+// idOf returns the id of a span.
+func idOf(key spanKey, role string, names *aguiwire.Naming) string {
+	switch {
+	case key.kind == toolSpan:
+		return names.Call(key.id)
+	case key.kind == reasoningSpan:
+		return names.Message(aguiwire.Reasoning, key.id)
+	}
+	return names.Message(aguiwire.KindOf(role), key.id)
+}
+
 // encode returns the change that inserts s, which e ends.
-func (s *span) encode(key spanKey, e *tapedeck.Event) []byte {
+func (s *span) encode(key spanKey, e *tapedeck.Event, names *aguiwire.Naming) []byte {
+	id := idOf(key, cmp.Or(s.head.Role, payload.RoleAssistant), names)
 	if key.kind == toolSpan {
-		return encodeChange(e, "insert", "toolCall", key.id, toolCall{
-			ID: key.id, Type: "function", Parent: s.head.Parent,
+		return encodeChange(e, "insert", "toolCall", id, toolCall{
+			ID: id, Type: "function", Parent: names.Message(aguiwire.Agent, s.head.Parent),
 			Function: toolFunction{s.head.ToolName, payload.Whole(string(s.body))},
 		})
 	}
@@ -254,7 +291,7 @@ func (s *span) encode(key spanKey, e *tapedeck.Event) []byte {
 	if s.again {
 		operation = "update"
 	}
-	return encodeChange(e, operation, "message", key.id, message{ID: key.id, Role: role, Name: s.head.Name, Content: payload.Whole(string(s.body))})
+	return encodeChange(e, operation, "message", id, message{ID: id, Role: role, Name: s.head.Name, Content: payload.Whole(string(s.body))})
 }
 
 type message struct {
