@@ -339,6 +339,9 @@ func (n *Naming) Size() (size int) {
 	return size + 64*(len(n.began)+len(n.Unanswered))
 }
 
+// Has reports whether the thread has a message of a kind with an id.
+func (n *Naming) Has(kind Kind, id string) bool { return n.messages.all[thing{kind, id}] != "" }
+
 // Message returns the id of the newest message of a kind with an id.
 func (n *Naming) Message(kind Kind, id string) string { return n.messages.name(thing{kind, id}) }
 

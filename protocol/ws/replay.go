@@ -218,7 +218,11 @@ func (r *replay) sendEvent(e *tapedeck.Event) error {
 		return r.sendJump(e, &j)
 	}
 	r.elements.note(e)
-	if element := r.elements.of(e.ThreadName()).element; element != "" && r.out.replaces(e) {
+	names, err := r.namesFor(e)
+	if err != nil {
+		return err
+	}
+	if element := r.elements.of(e.ThreadName()).element; element != "" && replaces(e, names) {
 		now, err := r.Views.Snapshot(r.ctx, r.session, view.Query{At: new(e.Offset + 1), Limit: maxShown})
 		if err != nil {
 			return err
@@ -232,10 +236,6 @@ func (r *replay) sendEvent(e *tapedeck.Event) error {
 			return err
 		}
 		r.out.restore(k, &before)
-	}
-	names, err := r.namesFor(e)
-	if err != nil {
-		return err
 	}
 	for _, m := range r.out.encode(e, names) {
 		if err := r.sendMessage(encodable(m)); err != nil {

@@ -100,15 +100,14 @@ func (r *replayEncoder) reopens(e *tapedeck.Event) (k openKey, ok bool) {
 	return k, o != nil && o.ended && o.invocation == e.Invocation && byAgent(&d)
 }
 
-// replaces reports whether e is a whole message that replaces a text of its run, which the
-// protocol cannot say.
-func (r *replayEncoder) replaces(e *tapedeck.Event) bool {
+// replaces reports whether e is a whole message that replaces a text, which the protocol
+// cannot say.
+func replaces(e *tapedeck.Event, names *aguiwire.Naming) bool {
 	var d payload.MessageAdded
-	if e.Type != tapedeck.MessageAdded || !e.Unpack(&d) || d.Message.Role != roleAssistant {
+	if e.Type != tapedeck.MessageAdded || !e.Unpack(&d) || d.Message.Role != roleUser && d.Message.Role != roleAssistant {
 		return false
 	}
-	o := r.open[openKey{thread: e.Thread, id: d.Message.ID}]
-	return o != nil && !o.told && o.invocation == e.Invocation
+	return names.Has(aguiwire.KindOf(d.Message.Role), d.Message.ID)
 }
 
 // restore gives a text that is opened again the words that it had before.
@@ -297,7 +296,7 @@ func (r *replayEncoder) whole(e *tapedeck.Event) (out []*replayMessage) {
 	default:
 		return nil
 	}
-	if m.Role == roleAssistant && r.running[e.Invocation] { // its run may open it again, or replace it
+	if m.Role == roleAssistant && r.running[e.Invocation] { // its run may open it again
 		r.open[openKey{thread: e.Thread, id: m.ID}] = &openText{invocation: e.Invocation, ended: true}
 	}
 	if name := r.nameOf(m.Role != roleAssistant, m.ID); text != "" {

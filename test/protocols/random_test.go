@@ -116,6 +116,9 @@ func (s *scribe) step(n, step int) {
 		if s.stepAt < len(s.lines) {
 			s.add("attempt.superseded", `{"fromOffset":%d,"reason":"it broke off"}`, s.stepAt+1)
 			s.open, s.names, s.retried = nil, map[string]bool{}, true
+			if s.sameIDs {
+				clear(s.said) // what is left has the id in the run before
+			}
 		}
 	case 0, 1, 2:
 		if s.begin("m"+id, func() { s.add("TEXT_MESSAGE_END", `{"messageId":"m%s"}`, id) }) {
@@ -241,6 +244,30 @@ func TestReplacedMessage(t *testing.T) {
 	w.write(s.lines[2:])
 	w.again()
 	w.reloadPages()
+	w.awaitSame(nil)
+}
+
+// A whole message replaces one of an earlier run, and a user's message is sent again.
+func TestReplacedMessageOfAnotherRun(t *testing.T) {
+	s := &scribe{Rand: rand.New(rand.NewPCG(1, 1)), said: map[string]bool{}, replaced: true, inv: "run1"}
+	s.add("RUN_STARTED", `{"threadId":"t","runId":"run1"}`)
+	s.add("message.added", `{"message":{"id":"u1","role":"user","content":"Wich?"}}`)
+	s.add("TEXT_MESSAGE_START", `{"messageId":"m1","role":"assistant"}`)
+	s.add("TEXT_MESSAGE_CONTENT", `{"messageId":"m1","delta":"Three"}`)
+	s.add("TEXT_MESSAGE_END", `{"messageId":"m1"}`)
+	s.add("RUN_FINISHED", `{"threadId":"t","runId":"run1"}`)
+	s.inv = "run2"
+	s.add("RUN_STARTED", `{"threadId":"t","runId":"run2"}`)
+	s.add("message.added", `{"message":{"id":"u1","role":"user","content":"Which?"}}`)
+	s.add("message.added", `{"message":{"id":"m1","role":"assistant","content":"Four"}}`)
+	w := newWorldInMemory(t, s)
+	defer w.stop()
+	w.readers = slices.DeleteFunc(w.readers, func(r *reader) bool { return r.name != "tapedeck.replay.v1" && r.name != "AG-UI connect" })
+	w.write(s.lines[:6])
+	w.followAll()
+	w.awaitText("Three")
+	w.write(s.lines[6:])
+	w.again()
 	w.awaitSame(nil)
 }
 
