@@ -1,1 +1,0 @@
-import{a as e,n as t}from"./jsx-runtime-Wy9s6hX0.js";import{t as n}from"./client-AQfwUbxb.js";var r=e(t(),1),i=(0,r.createContext)(n),a=()=>(0,r.useContext)(i);export{a as t};
