@@ -251,7 +251,7 @@ func TestReplacedMessage(t *testing.T) {
 func TestReplacedMessageOfAnotherRun(t *testing.T) {
 	s := &scribe{Rand: rand.New(rand.NewPCG(1, 1)), said: map[string]bool{}, replaced: true, inv: "run1"}
 	s.add("RUN_STARTED", `{"threadId":"t","runId":"run1"}`)
-	s.add("message.added", `{"message":{"id":"u1","role":"user","content":"Wich?"}}`)
+	s.add("message.added", `{"message":{"id":"u1","role":"user","content":"Which?"}}`)
 	s.add("TEXT_MESSAGE_START", `{"messageId":"m1","role":"assistant"}`)
 	s.add("TEXT_MESSAGE_CONTENT", `{"messageId":"m1","delta":"Three"}`)
 	s.add("TEXT_MESSAGE_END", `{"messageId":"m1"}`)

@@ -262,10 +262,10 @@ func (m *messages) lookBack(ctx context.Context, key spanKey, e *tapedeck.Event)
 
 // idOf returns the id of a span.
 func idOf(key spanKey, role string, names *aguiwire.Naming) string {
-	switch {
-	case key.kind == toolSpan:
+	switch key.kind {
+	case toolSpan:
 		return names.Call(key.id)
-	case key.kind == reasoningSpan:
+	case reasoningSpan:
 		return names.Message(aguiwire.Reasoning, key.id)
 	}
 	return names.Message(aguiwire.KindOf(role), key.id)
