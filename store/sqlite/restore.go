@@ -166,7 +166,8 @@ func emptyFolder(dir string) (*Lock, error) {
 		return nil, folderError(dir, err)
 	}
 	for _, e := range entries {
-		if rest, ok := strings.CutPrefix(e.Name(), restoringName); e.Name() != lockName && !(ok && slices.Contains(databaseEnds[:], rest)) {
+		rest, ok := strings.CutPrefix(e.Name(), restoringName)
+		if ours := ok && slices.Contains(databaseEnds[:], rest); e.Name() != lockName && !ours {
 			return nil, tapedeck.Errorf(tapedeck.Conflict, "the folder %s is not empty", dir).WithHint("name a new folder with --to")
 		}
 	}
