@@ -198,7 +198,8 @@ func (e *Engine) address(ctx context.Context, s *tapedeck.Session, t *api.Task, 
 }
 
 // isAway reports whether an agent is one that this server does not have, and that has the
-// session or the newest run of the thread: an outside program.
+// session, or one of the newest runs of the thread or an input that waits in it: an outside
+// program.
 func (e *Engine) isAway(ctx context.Context, s *tapedeck.Session, thread, agent string) (bool, error) {
 	if _, err := e.agent(agent); agent == "" || tapedeck.KindOf(err) != tapedeck.NotFound {
 		return false, nil
@@ -206,8 +207,16 @@ func (e *Engine) isAway(ctx context.Context, s *tapedeck.Session, thread, agent 
 	if agent == s.Agent {
 		return true, nil
 	}
-	last, _, err := e.lastRun(ctx, s.ID, thread, s.Head)
-	return last.Agent == agent, err
+	for _, in := range inputsIn(s, thread) {
+		if !in.Outside {
+			continue
+		}
+		if _, q, err := e.queuedEvent(ctx, s.ID, in); err != nil || q.Agent == agent {
+			return err == nil, err
+		}
+	}
+	now, err := e.views.Snapshot(ctx, s.ID, view.Query{At: new(s.Head), Thread: thread})
+	return slices.ContainsFunc(now.Runs, func(r view.Run) bool { return r.Agent == agent }), err
 }
 
 // writerOf returns the name of the agent whose runs an outside program writes, "" if neither its
@@ -237,7 +246,7 @@ func (e *Engine) mayQueue(ctx context.Context, t *api.Task, s *tapedeck.Session,
 			WithHint("send it when the thread is free")
 	}
 	if s.Closed {
-		return tapedeck.Errorf(tapedeck.Conflict, "session %s is closed", s.ID)
+		return closed(s)
 	}
 	if outside && (t.Config != nil || t.Budget != nil) {
 		return tapedeck.Errorf(tapedeck.Invalid, "%s, so a task for it has neither a config nor a budget", writes(t.Agent)).
@@ -259,6 +268,10 @@ func (e *Engine) mayQueue(ctx context.Context, t *api.Task, s *tapedeck.Session,
 		return err
 	}
 	return e.checkUnused(ctx, t)
+}
+
+func closed(s *tapedeck.Session) error {
+	return tapedeck.Errorf(tapedeck.Conflict, "session %s is closed", s.ID)
 }
 
 func checkRoom(s *tapedeck.Session) error {

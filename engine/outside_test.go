@@ -79,12 +79,12 @@ func TestBetweenOutsideRuns(t *testing.T) {
 		}
 		for _, when := range []string{"", "queue", "steer", "interrupt"} {
 			_, err := send("", when)
-			refuses(w, err, tapedeck.Conflict, "this server has no agent my-loop | name an agent of the server; with when=queue a message that names my-loop waits until that program takes it")
+			refuses(w, err, tapedeck.Conflict, "an outside program writes the runs of the agent my-loop, and the message names no agent | name an agent of the server; with when=queue a message that names my-loop waits until that program takes it")
 			_, err = send("nobody", when)
 			refuses(w, err, tapedeck.NotFound, `there is no agent "nobody" | there are: bot mute`)
 		}
 		_, err := send("my-loop", "now")
-		refuses(w, err, tapedeck.Conflict, "this server has no agent my-loop")
+		refuses(w, err, tapedeck.Conflict, "an outside program writes the runs of the agent my-loop, so nothing begins here")
 		if got := w.head("s").Head; got != head {
 			w.Errorf("the refused tasks append %d events", got-head)
 		}
@@ -100,6 +100,11 @@ func TestBetweenOutsideRuns(t *testing.T) {
 			w.Errorf("got %+v", started)
 		}
 		w.must(second(w.Cancel(w.Context(), "s", started.Invocation)))
+		if _, err := w.Withdraw(w.Context(), api.Withdraw{Session: "s", Input: in.Input}); err != nil {
+			w.Error(err)
+		}
+		in, err = send("my-loop", "queue") // it had the thread before
+		w.must(err)
 		w.must(w.outsideTakes(in.Input))
 		if _, err := send("bot", ""); tapedeck.KindOf(err) != tapedeck.Conflict {
 			w.Errorf("while the run of the program is open: %v", err)
@@ -109,6 +114,28 @@ func TestBetweenOutsideRuns(t *testing.T) {
 		w.must(err)
 		if started.Input != "" {
 			w.Errorf("an agent of the server waits: %+v", started)
+		}
+	})
+}
+
+// What waits for a program names it, also if the log has no run of it any more.
+func TestInputBehindOneForAProgram(t *testing.T) {
+	inBubble(t, silent, func(w *world) {
+		w.create("s")
+		w.outside("inv_1", `"agent":"my-loop"`)
+		w.outsideEnds("inv_1")
+		send := func() error {
+			return second(w.Start(w.Context(), api.Task{Session: "s", Text: "go", Agent: "my-loop", When: "queue"}))
+		}
+		w.must(send())
+		w.must(second(w.Rewind(w.Context(), api.Rewind{Session: "s", ToOffset: new(int64(1)), Thread: "main"})))
+		refuses(w, send(), tapedeck.NotFound, `there is no agent "my-loop" | there are: bot mute`) // the rewind has withdrawn it, too
+		w.outside("inv_2", `"agent":"my-loop"`)
+		w.must(send())
+		w.outsideEnds("inv_2")
+		w.must(send())
+		if got := w.inputs(); got != "withdrawn go its thread was reverted, waiting go, waiting go" {
+			w.Error(got)
 		}
 	})
 }

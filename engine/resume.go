@@ -107,9 +107,8 @@ func (e *Engine) chooseAgent(t *api.Task, s *tapedeck.Session, f *predecessor, r
 		name := cmp.Or(t.Agent, s.Agent, f.agent)
 		agent, err := e.agent(name)
 		switch {
-		case tapedeck.KindOf(err) == tapedeck.NotFound && (name == s.Agent || name == f.agent) && len(e.options.Agents) > 0:
-			return nil, tapedeck.Errorf(tapedeck.Conflict, "this server has no agent %s", name).
-				WithHint("name an agent of the server; with when=queue a message that names %s waits until that program takes it", name)
+		case tapedeck.KindOf(err) == tapedeck.NotFound && name != "" && len(e.options.Agents) > 0:
+			return nil, away(name, t.Agent != "")
 		case cmp.Or(t.Agent, s.Agent) == "":
 			return e.agent("")
 		}
@@ -124,6 +123,17 @@ func (e *Engine) chooseAgent(t *api.Task, s *tapedeck.Session, f *predecessor, r
 		return nil, notOurs("%s was run by the agent %s, which this server does not have", f.resumes, name)
 	}
 	return agent, err
+}
+
+// away is the error of a task that would begin now, for an outside program. named means that
+// the task names it.
+func away(agent string, named bool) error {
+	why := ", and the message names no agent"
+	if named {
+		why = ", so nothing begins here"
+	}
+	return tapedeck.Errorf(tapedeck.Conflict, "%s%s", writes(agent), why).
+		WithHint("name an agent of the server; with when=queue a message that names %s waits until that program takes it", agent)
 }
 
 func notOurs(format string, args ...any) error {

@@ -145,6 +145,9 @@ func (e *Engine) start(ctx context.Context, t api.Task, resume bool) (api.Starte
 		if err != nil {
 			return api.Started{}, err
 		}
+		if s.Closed {
+			return api.Started{}, closed(&s)
+		}
 		if err := e.checkAgent(ctx, &s, &t); err != nil {
 			return api.Started{}, err
 		}

@@ -55,7 +55,11 @@ func (h *handler) addMessages(w http.ResponseWriter, r *http.Request) error {
 
 func (h *handler) addOnce(ctx context.Context, id string, in *input, head *tapedeck.Session, now *view.Snapshot) (done added, err error) {
 	all := chainsOf(now)
-	if begun, ok := all.of[in.Run]; ok { // the request is repeated
+	if begun, ok := all.of[in.Run]; ok {
+		if !in.repeats(now) {
+			return done, tapedeck.Errorf(tapedeck.Conflict, "the chat has a run %s already, which began without these messages", in.Run).
+				WithHint("give each run an id of its own")
+		}
 		return begunIn(begun, in.Run, head.Head), nil
 	}
 	names := func(m message) bool { return m.ID == in.Run }
@@ -134,6 +138,18 @@ func (h *handler) decide(ctx context.Context, id string, in *input, once func(he
 func busyWith(chat string, open *tapedeck.OpenRun) error {
 	return tapedeck.Errorf(tapedeck.Conflict, "chat %s is busy with %s", chat, open.Invocation).
 		WithHint("resume its stream, or stop it with POST %s/{agent}/%s/stop", Root, chat)
+}
+
+// repeats reports whether a request whose run has begun is that which began it: the chat has
+// its messages.
+func (in *input) repeats(now *view.Snapshot) bool {
+	if n := len(in.Messages); n > 0 && in.Messages[n-1].Role == payload.RoleUser {
+		last := &in.Messages[n-1]
+		asked := findMessage(now, last.ID)
+		return asked != nil && last.says(asked) && (asked.Invocation == in.Run || in.Trigger != regenerate)
+	}
+	fresh, err := in.fresh(now)
+	return err == nil && len(fresh) == 0
 }
 
 // begunIn is the answer to the repetition of a request that has begun a run.

@@ -86,6 +86,9 @@ func TestEditsOrNothing(t *testing.T) {
 			`{"messages":[` + edit + `],"run":"u2"}`,
 			`{"messages":[` + edit + `],"run":"u1"}`,
 			`{"messages":[` + edit + `],"run":"a b"}`,
+			`{"messages":[` + first + `,{"id":"u9","role":"user","parts":[{"type":"text","text":"Lost?"}]}],"run":"run_1"}`, // it began before, without u9
+			`{"messages":[` + edit + `],"run":"run_1"}`,
+			`{"messages":[` + first + `],"run":"run_1","trigger":"regenerate-message"}`,
 			`{"messages":[{"id":"run_1","role":"user","parts":[{"type":"text","text":"Who?"}]}]}`,
 		},
 	} {
@@ -99,11 +102,13 @@ func TestEditsOrNothing(t *testing.T) {
 			}
 		}
 	}
-	if got := w.send("/aisdk/web/c/messages", `{"messages":[`+edit+`],"run":"run_2"}`); got.Code != http.StatusOK {
-		t.Error(got.Body)
-	}
-	if got := w.headOf("c"); got != head+3 { // the rewind, the message and the beginning of the run
-		t.Errorf("the edit appends %d events", got-head)
+	for range 2 { // the second one is a repetition
+		if got := w.send("/aisdk/web/c/messages", `{"messages":[`+edit+`],"run":"run_2","trigger":"regenerate-message"}`); got.Code != http.StatusOK {
+			t.Error(got.Body)
+		}
+		if got := w.headOf("c"); got != head+3 { // the rewind, the message and the beginning of the run
+			t.Errorf("the edit appends %d events", got-head)
+		}
 	}
 }
 

@@ -21,6 +21,7 @@ type encoder struct {
 	begun, stepped, ended bool
 	turn                  int   // of the newest step
 	at                    int64 // the offset of the newest event
+	said                  bool  // a step has begun
 	stepAt                int64 // the offset at which the newest step began
 	parts                 map[string]*part
 	calls                 map[string]*call
@@ -79,7 +80,18 @@ func (c *encoder) content(turn int) {
 	}
 	c.endStep()
 	c.put(chunkStartStep)
-	c.stepped, c.turn, c.stepAt = true, turn, c.at
+	c.stepped, c.turn, c.stepAt, c.said = true, turn, c.at, true
+}
+
+// early prepares for the end of a run that did not complete. A message needs a part, so one that
+// has none gets an empty step.
+func (c *encoder) early() {
+	if !c.said {
+		c.content(0)
+	}
+	c.closeParts()
+	c.closeCalls()
+	c.endStep()
 }
 
 // again gathers the chunks of a step that the run repeats. Clients of version 7 drop what
@@ -337,9 +349,7 @@ func (c *encoder) end(reason string, next int64) {
 const reasonCancelled = "the run was cancelled"
 
 func (c *encoder) abort() {
-	c.closeParts()
-	c.closeCalls()
-	c.endStep()
+	c.early()
 	if c.version >= 6 {
 		c.put(chunkAbort, text("reason", reasonCancelled))
 	} else {
@@ -350,9 +360,7 @@ func (c *encoder) abort() {
 
 // fail ends the message with an error.
 func (c *encoder) fail(message string) {
-	c.closeParts()
-	c.closeCalls()
-	c.endStep()
+	c.early()
 	c.put(chunkError, text("errorText", message))
 	c.ended = true
 }

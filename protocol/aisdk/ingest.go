@@ -52,15 +52,16 @@ func (h *handler) ingest(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// usedBy reports whether a session has a run of this id. If that is the newest message of the
+// usedBy reports whether a session has a run, or a message of a user, of this id. If that is the newest message of the
 // chat, parent is its last run: the stream continues the message.
 func (h *handler) usedBy(ctx context.Context, session, run string) (parent string, used bool) {
-	if _, used, err := h.Views.FindInvocation(ctx, session, run); err != nil || !used {
+	_, used, err := h.Views.FindInvocation(ctx, session, run)
+	if err != nil {
 		return "", false
 	}
 	_, now, err := h.now(ctx, session)
-	if err != nil {
-		return "", true
+	if err != nil || !used {
+		return "", used || findMessage(&now, run) != nil
 	}
 	all := chainsOf(&now)
 	if c := all.of[run]; c != nil && c.message() == all.last.message() {

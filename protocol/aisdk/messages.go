@@ -82,7 +82,7 @@ type item struct {
 	invocation string
 	turn       int
 	whole      *uiMessage      // a message of its own, nil for a part
-	part       json.RawMessage // nil for a message of its own
+	part       json.RawMessage // nil for a message of its own, and for a run that has failed before its first part
 }
 
 // uiMessages returns the messages of a conversation, without that of the open run. The
@@ -114,7 +114,9 @@ func uiMessages(now *view.Snapshot, open string, version int) (out []uiMessage) 
 			out[s.at].Parts = append(out[s.at].Parts, chunk("step-start"))
 			steps[id] = step{s.at, it.invocation, it.turn}
 		}
-		out[s.at].Parts = append(out[s.at].Parts, it.part)
+		if it.part != nil {
+			out[s.at].Parts = append(out[s.at].Parts, it.part)
+		}
 	}
 	return out
 }
@@ -179,8 +181,27 @@ func items(now *view.Snapshot, all *chains, version int) (list []item) {
 		part := chunk(dataPrefix+"plan", text("id", "plan"), encode("data", map[string]any{"entries": p.Entries}))
 		list = append(list, item{offset: p.Offset, invocation: p.Invocation, part: part})
 	}
+	list = append(list, silent(now, all, list)...)
 	slices.SortStableFunc(list, func(a, b item) int { return cmp.Compare(a.offset, b.offset) })
 	return list
+}
+
+// silent returns the runs that ended early and said nothing: their messages say why.
+func silent(now *view.Snapshot, all *chains, list []item) (more []item) {
+	said := map[string]bool{}
+	for _, it := range list {
+		if it.whole == nil {
+			said[all.message(it.invocation)] = true
+		}
+	}
+	for i := range now.Runs {
+		r := &now.Runs[i]
+		if id := all.message(r.Invocation); r.Thread == tapedeck.MainThread && r.EndOffset != nil && r.Status != tapedeck.StatusComplete && r.Interrupts == nil && !said[id] {
+			said[id] = true
+			more = append(more, item{offset: r.Offset, invocation: r.Invocation})
+		}
+	}
+	return more
 }
 
 // stateDone is the state of a text or reasoning that is complete.
