@@ -32,6 +32,16 @@ it("offers the program of the thread where a message can wait for it", () => {
   expect(answererOf({ agents, last: "my-loop", choice })).toEqual({ why: expect.stringContaining("no agent my-loop") });
   expect(answererOf({ agents, last: "hello", mayWait: true, choice }).agent?.name).toBe("hello");
   expect(answererOf({ agents, own: "workflow", mayWait: true }).program).toBeUndefined();
+  const other = answererOf({ agents, last: "my-loop", mayWait: true, choice: { agent: "hello" }, running: true });
+  expect([other.agent?.name, other.program]).toEqual(["hello", "my-loop"]); // the user can choose it again
+});
+
+it("puts a message behind those that wait for a program, also if another agent answered last", () => {
+  const waits = { agents, mayWait: true, last: "hello", own: "coder", waitsFor: "my-loop" };
+  expect(answererOf(waits)).toMatchObject({ outside: true, program: "my-loop" });
+  expect(answererOf({ ...waits, choice: { agent: "hello" } }).agent?.name).toBe("hello");
+  expect(answererOf({ ...waits, running: true }).agent?.name).toBe("hello"); // its run is open
+  expect(answererOf({ ...waits, waitsFor: "" })).toMatchObject({ outside: true }); // a program without a name
 });
 
 it("keeps a model only while the agent offers it", () => {

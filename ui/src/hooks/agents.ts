@@ -56,21 +56,24 @@ export interface Answerer {
 export function answererOf({ choice, last, own, agents, mayWait, running, waitsFor }: Asked): Answerer {
   if (!agents) return {};
   const find = (name?: string) => (name ? agents.find((a) => a.name === name) : undefined);
+  const waiting = running ? "" : waitsFor;
+  const name = waiting || last || own;
+  // Only what waits can be for a program that is not an agent of the server.
+  const program = mayWait ? [waitsFor, last, own].find((n) => n && n !== "workflow" && !find(n)) : undefined;
   const chosen = find(choice?.agent);
   if (chosen) {
     const model = chosen.models?.find((m) => m === choice?.model);
-    return model ? { agent: chosen, model } : { agent: chosen };
+    return { agent: chosen, program, ...(model ? { model } : {}) };
   }
-  const agent = find(last) ?? (last ? undefined : find(own));
-  if (agent) return { agent };
-  const waiting = running ? "" : waitsFor;
-  const name = waiting || last || own;
-  const program = mayWait && name !== "workflow" ? name : undefined;
-  if (waiting !== undefined || (program && choice?.agent === program))
+  const toProgram = program !== undefined && choice?.agent === program;
+  const agent =
+    toProgram || (waiting !== undefined && !running) ? undefined : (find(last) ?? (last ? undefined : find(own)));
+  if (agent) return { agent, program };
+  if (toProgram || waiting !== undefined)
     return {
       outside: true,
       program,
-      why: `${name || "The agent"} works outside of this server, and gets the message when it asks.`,
+      why: `${program || name || "The agent"} works outside of this server, and gets the message when it asks.`,
     };
   if (agents.length === 0) return { program, why: "This server has no agents." };
   if (name === "workflow") return { why: "This session runs a workflow, which takes no messages. Choose who answers." };
