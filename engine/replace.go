@@ -6,6 +6,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/store"
 )
 
 // AppendAfter rewinds a session and appends events of a client, see [Engine.Rewind] and
@@ -16,6 +17,9 @@ func (e *Engine) AppendAfter(ctx context.Context, r api.Rewind, a tapedeck.Appen
 	a.Session = r.Session
 	for try := range maxTries {
 		s, err := e.session(ctx, r.Session)
+		if err == nil {
+			err = store.CheckExpected(&s, a.Expect)
+		}
 		if err != nil {
 			return tapedeck.Appended{}, err
 		}

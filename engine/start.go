@@ -13,6 +13,7 @@ import (
 	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/runner"
+	"github.com/tapedeck/tapedeck/store"
 	"github.com/tapedeck/tapedeck/view"
 )
 
@@ -145,13 +146,7 @@ func (e *Engine) start(ctx context.Context, t api.Task, resume bool) (api.Starte
 		if err != nil {
 			return api.Started{}, err
 		}
-		if s.Closed {
-			return api.Started{}, closed(&s)
-		}
-		if err := e.checkAgent(ctx, &s, &t); err != nil {
-			return api.Started{}, err
-		}
-		if err := e.checkUnused(ctx, &t); err != nil {
+		if err := e.checkStart(ctx, &s, &t); err != nil {
 			return api.Started{}, err
 		}
 		back, err := e.replacing(ctx, &s, t.Rewind, t.Thread, t.Actor, try)
@@ -208,6 +203,20 @@ func (e *Engine) prepareRun(ctx context.Context, s *tapedeck.Session, t *api.Tas
 	r := newRun(e, agent, *t, f)
 	r.gen, r.heard = s.Gen, s.Head // heard is for its opening
 	return r, r.prepareOpening(ctx)
+}
+
+// checkStart refuses what could not be stored as the session is now, before it looks further.
+func (e *Engine) checkStart(ctx context.Context, s *tapedeck.Session, t *api.Task) error {
+	if s.Closed {
+		return closed(s)
+	}
+	if err := store.CheckExpected(s, t.Expect); err != nil {
+		return err
+	}
+	if err := e.checkAgent(ctx, s, t); err != nil {
+		return err
+	}
+	return e.checkUnused(ctx, t)
 }
 
 // checkAgent refuses an agent that neither the server nor the session knows.

@@ -87,12 +87,18 @@ func DecideAppend(a *tapedeck.Append, s *tapedeck.Session, streamSeq string, las
 		return tapedeck.Appended{}, refuse(s, tapedeck.RefusedSeq, tapedeck.Conflict,
 			"the sequence %q is not above %q, the last sequence of session %q", a.StreamSeq, streamSeq, s.ID)
 	}
-	if a.Expect != nil && *a.Expect != s.Head {
-		e := refuse(s, tapedeck.RefusedOffset, tapedeck.Conflict, "session %s is at offset %d, you expected %d", s.ID, s.Head, *a.Expect)
-		e.Err.Hint = fmt.Sprintf("read from %d and try again", max(0, min(*a.Expect, s.Head)))
-		return tapedeck.Appended{}, e
+	return tapedeck.Appended{}, CheckExpected(s, a.Expect)
+}
+
+// CheckExpected returns the refusal of an append that expects another head than that of the
+// session; nil expects none.
+func CheckExpected(s *tapedeck.Session, expect *int64) error {
+	if expect == nil || *expect == s.Head {
+		return nil
 	}
-	return tapedeck.Appended{}, nil
+	e := refuse(s, tapedeck.RefusedOffset, tapedeck.Conflict, "session %s is at offset %d, you expected %d", s.ID, s.Head, *expect)
+	e.Err.Hint = fmt.Sprintf("read from %d and try again", max(0, min(*expect, s.Head)))
+	return e
 }
 
 func decideClosed(a *tapedeck.Append, s *tapedeck.Session, last *ProducerState) (tapedeck.Appended, error) {

@@ -112,7 +112,8 @@ const maxTries = 10
 
 // decide carries out a request as of one head of its chat, and again if another program has
 // written meanwhile: what the request means may have changed. A request that reverts messages
-// is not carried out again if the chat has new ones, because its user has not seen these.
+// is refused then if the chat has new ones, because its user has not seen these, unless the new
+// ones are those of the request itself, which was sent twice.
 func (h *handler) decide(ctx context.Context, id string, in *input, once func(head *tapedeck.Session, now *view.Snapshot) error) error {
 	var seen int64
 	for tries := 1; ; tries++ {
@@ -124,9 +125,7 @@ func (h *handler) decide(ctx context.Context, id string, in *input, once func(he
 		if len(now.Threads) > 0 {
 			last = now.Threads[0].Last
 		}
-		if in.back != nil && last != seen {
-			return tapedeck.Errorf(tapedeck.Conflict, "chat %s has changed meanwhile", id).WithHint("load its messages, and send the request again")
-		}
+		in.overtaken = in.back != nil && last != seen
 		seen = last
 		if err = once(&head, &now); tapedeck.RefusalOf(err) != tapedeck.RefusedOffset || tries == maxTries {
 			return err
@@ -225,6 +224,9 @@ func (in *input) news(now *view.Snapshot) (fresh []payload.Message, err error) {
 // replace returns the last message of a request, which replaces one that the log has, and sets
 // the rewind that reverts that one.
 func (in *input) replace(asked *view.Message) ([]payload.Message, error) {
+	if in.overtaken {
+		return nil, tapedeck.Errorf(tapedeck.Conflict, "chat %s has changed meanwhile", in.ID).WithHint("load its messages, and send the request again")
+	}
 	in.back = &api.Rewind{Session: in.ID, Thread: tapedeck.MainThread, ToOffset: &asked.Offset}
 	return in.Messages[len(in.Messages)-1].logged()
 }

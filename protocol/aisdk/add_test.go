@@ -199,6 +199,32 @@ func (w *world) headOf(chat string) int64 {
 	return s.Head
 }
 
+// Of an edit that arrives several times at once, all have the same answer, and one is stored.
+func TestOneEditAtOnce(t *testing.T) {
+	w := newWorld(t)
+	for n := range 40 {
+		chat := fmt.Sprint("twice_", n)
+		send := func(text, more string) *httptest.ResponseRecorder {
+			return w.send("/aisdk/web/"+chat+"/messages", fmt.Sprintf(`{"messages":[{"id":"u1","role":"user","parts":[{"type":"text","text":%q}]}]%s}`, text, more))
+		}
+		send("Hi", "")
+		var all sync.WaitGroup
+		answers := make([]*httptest.ResponseRecorder, 4)
+		for i := range answers {
+			all.Go(func() { answers[i] = send("Hi there", `,"run":"run_1"`) })
+		}
+		all.Wait()
+		for _, a := range answers {
+			if a.Code != http.StatusOK || !strings.Contains(a.Body.String(), `"message":"run_1"`) {
+				t.Fatalf("%s: %d %s", chat, a.Code, a.Body)
+			}
+		}
+		if got := w.headOf(chat); got != 5 { // the session, the message, the rewind, the message, the run
+			t.Fatalf("%s: the head is %d", chat, got)
+		}
+	}
+}
+
 // atOnce sends a message of each page at once, with more members of the body (N is the number of the page), and returns the refusals.
 func (w *world) atOnce(pages int, chat, more string) (refused []string) {
 	var all sync.WaitGroup

@@ -36,6 +36,8 @@ type input struct {
 	agent   string
 	version int
 	back    *api.Rewind // reverts the message that the last one replaces; nil for none
+
+	overtaken bool // the chat has changed since the request was decided to revert messages
 }
 
 // A message is a UIMessage.
