@@ -4,6 +4,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -65,10 +66,13 @@ func New(baseURL string, options ...Option) (*Client, error) {
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		address := secret.Address(baseURL)
 		like := "http://127.0.0.1:4747"
-		if _, _, err := net.SplitHostPort(address); err == nil { // only the scheme is missing
+		if _, _, err := net.SplitHostPort(address); err == nil && !strings.Contains(address, "/") { // only the scheme is missing
 			like = "http://" + address
 		}
 		return nil, tapedeck.Errorf(tapedeck.Invalid, "%q is not the URL of a server", address).WithHint("it looks like %s", like)
+	}
+	if n, err := strconv.Atoi(cmp.Or(u.Port(), "1")); err != nil || n < 1 || n > 65535 {
+		return nil, tapedeck.Errorf(tapedeck.Invalid, "%q has no valid port", secret.Address(baseURL)).WithHint("ports are 1 to 65535")
 	}
 	if u.RawQuery != "" || u.ForceQuery {
 		return nil, tapedeck.Errorf(tapedeck.Invalid, "the URL of a server has no query: %q", secret.Address(baseURL)).

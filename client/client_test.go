@@ -376,7 +376,7 @@ func TestFollowEnds(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	h := open(t)
-	for _, bad := range []string{"", "localhost:4747", "ftp://x", "http://"} {
+	for _, bad := range []string{"", "localhost:4747", "ftp://x", "http://", "http://x:99999", "http://x:0"} {
 		if _, err := client.New(bad); tapedeck.KindOf(err) != tapedeck.Invalid {
 			t.Errorf("New(%q): %v", bad, err)
 		}

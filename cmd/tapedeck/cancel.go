@@ -33,8 +33,8 @@ are withdrawn, also if no run is open.`,
 					cancel = conn.CancelAll
 				}
 				done, err := cancel(c.Context(), args[0], invocation)
-				if all && invocation == "" && tapedeck.KindOf(err) == tapedeck.Conflict {
-					done, err = withdrawIdle(c.Context(), conn, args[0], err)
+				if invocation == "" && tapedeck.KindOf(err) == tapedeck.Conflict {
+					done, err = cancelIdle(c.Context(), conn, args[0], all, err)
 				}
 				if err != nil {
 					return err
@@ -48,18 +48,27 @@ are withdrawn, also if no run is open.`,
 	return c
 }
 
-// withdrawIdle withdraws the messages that wait in a session without an open run. refused is
-// the error if that is not the case.
-func withdrawIdle(ctx context.Context, c *connection, session string, refused error) (done api.Cancelled, err error) {
+// cancelIdle withdraws all messages that wait in a session without an open run, or says how
+// many wait. refused is the error if a run is open.
+func cancelIdle(ctx context.Context, c *connection, session string, all bool, refused error) (done api.Cancelled, err error) {
 	s, err := c.Session(ctx, session)
-	if err != nil || len(s.Runs) > 0 || len(s.Inputs) == 0 {
+	switch n := len(s.Inputs); {
+	case err != nil || len(s.Runs) > 0:
 		return done, cmp.Or(err, refused)
+	case all && n == 0:
+		return done, tapedeck.Errorf(tapedeck.Conflict, "nothing is running in session %s, and no message waits", session)
+	case n > 0 && !all:
+		return done, tapedeck.Errorf(tapedeck.Conflict, "nothing is running in session %s", session).
+			WithHint("%s in the queue; --all withdraws what waits", terminal.Count(n, "message"))
 	}
 	for _, in := range s.Inputs {
 		if _, err := c.Withdraw(ctx, api.Withdraw{Session: session, Input: in.ID}); err != nil {
 			return done, err
 		}
 		done.Withdrawn++
+	}
+	if done.Withdrawn == 0 {
+		return done, refused
 	}
 	return done, nil
 }

@@ -107,6 +107,9 @@ func (e *env) say(interrupted context.Context, c *connection, f *sayFlags) error
 		if err != nil {
 			return err
 		}
+		if len(list) == 0 && !e.json {
+			e.notice("no message waits in session %s", session)
+		}
 		return e.printInputs(list)
 	case f.withdraw != "":
 		in, err := c.Withdraw(interrupted, api.Withdraw{Session: session, Input: f.withdraw})

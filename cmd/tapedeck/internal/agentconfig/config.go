@@ -273,7 +273,7 @@ func (a *agent) check(seen map[string]bool) error {
 		return err
 	}
 	if !slices.Contains(kinds, a.Kind) {
-		return tapedeck.Errorf(tapedeck.Invalid, "the agent %s has no known kind", a.Name).WithHint("the kinds are %s", strings.Join(kinds, ", "))
+		return tapedeck.Errorf(tapedeck.Invalid, "the agent %s has no known kind: %q", a.Name, a.Kind).WithHint("the kinds are %s", strings.Join(kinds, ", "))
 	}
 	if a.Kind == "acp" && a.Command == "" {
 		return tapedeck.Errorf(tapedeck.Invalid, "the agent %s, of kind acp, has no command", a.Name).WithHint("set command to the program of the agent, and args to its arguments")
