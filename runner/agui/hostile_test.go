@@ -231,7 +231,7 @@ func TestSecretsInErrors(t *testing.T) {
 		Name: "up", URL: strings.Replace(server.URL, "://", "://ada:hunter-22@", 1) + "/x?key=s3cretkey", Header: map[string]string{"X-Key": "another-one"},
 	})
 	for _, err := range r.Run(t.Context(), tapedeck.Invocation{ID: "i", Session: "s", Task: "hi"}) {
-		if err != nil && !strings.HasSuffix(err.Error(), ": Basic … … …") {
+		if err != nil && !strings.HasSuffix(err.Error(), ": Basic … key=… …") {
 			t.Errorf("got %v", err)
 		}
 	}

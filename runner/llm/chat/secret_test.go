@@ -16,7 +16,8 @@ func TestKeysInErrors(t *testing.T) {
 		{"k", "the key k is no key", "the key k is no key"},
 		{"ollama", "ollama is busy", "ollama is busy"},
 		{"sk-secret-1", `bad key "sk-secret-1", sk-secret-1!`, `bad key "…", …!`},
-		{"localhost", "localhosts and my-localhost, localhost", "localhosts and my-localhost, …"},
+		{"localhost", "localhosts and my-localhost, localhost", "…s and my-…, …"},
+		{"sk-secret-1", "xsk-secret-1_sk%2Dsecret%2d1", "x…_…"},
 	} {
 		c := chat.Client{BaseURL: "http://model/v1", Key: tt.key, HTTP: &http.Client{Transport: answer(func(*http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: http.StatusUnauthorized, Body: io.NopCloser(strings.NewReader(tt.said)), Header: http.Header{}}, nil
