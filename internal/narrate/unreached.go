@@ -10,19 +10,21 @@ import (
 	"net/http"
 	"net/url"
 	"syscall"
+
+	"github.com/tapedeck/tapedeck/internal/secret"
 )
 
 // Unreached returns why a request for another server had no answer, as the end of a sentence.
-// It leaves out the URL: its user, path and query may be secrets.
-func Unreached(err error) string {
+// It leaves out the URL, whose path may be a secret, and the secrets of the request.
+func Unreached(err error, w *secret.Words) string {
 	for u := (*url.Error)(nil); errors.As(err, &u); {
 		err = u.Err
 	}
 	var op *net.OpError
 	if errors.As(err, &op) && op.Op == "proxyconnect" {
-		return "its proxy does not answer: " + Unreached(op.Err)
+		return "its proxy does not answer: " + Unreached(op.Err, w)
 	}
-	if s := brokenTLS(err); s != "" {
+	if s := brokenTLS(err, w); s != "" {
 		return s
 	}
 	var timed interface{ Timeout() bool }
@@ -41,11 +43,11 @@ func Unreached(err error) string {
 	case errors.Is(err, syscall.ECONNRESET) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
 		return "it ends the connection without an answer"
 	}
-	return Brief(err.Error())
+	return Brief(err.Error(), w)
 }
 
 // brokenTLS returns what is wrong with the TLS of a server, "" if it is something else.
-func brokenTLS(err error) string {
+func brokenTLS(err error, w *secret.Words) string {
 	var name x509.HostnameError
 	var signer x509.UnknownAuthorityError
 	var invalid x509.CertificateInvalidError
@@ -64,7 +66,7 @@ func brokenTLS(err error) string {
 	case errors.As(err, &unverified) || errors.As(err, &invalid):
 		return "its certificate is not valid"
 	case errors.As(err, &alert) && alert.Op == "remote error": // as crypto/tls calls an alert
-		return "it refuses to speak TLS: " + Brief(alert.Err.Error())
+		return "it refuses to speak TLS: " + Brief(alert.Err.Error(), w)
 	}
 	return ""
 }

@@ -41,7 +41,10 @@ type Options struct {
 const maxAttempts = 6
 
 // A Runner runs an agent over A2A.
-type Runner struct{ options Options }
+type Runner struct {
+	options Options
+	secrets *secret.Words // of its requests
+}
 
 var _ runner.Reattaching = (*Runner)(nil)
 
@@ -51,7 +54,7 @@ func New(o Options) *Runner {
 	if o.HTTP == nil {
 		o.HTTP = http.DefaultTransport
 	}
-	return &Runner{options: o}
+	return &Runner{o, secret.WordsOf(o.URL, o.Header, "")}
 }
 
 // Capabilities implements [runner.Capable].
@@ -83,7 +86,7 @@ func (r *Runner) Run(ctx context.Context, in tapedeck.Invocation) iter.Seq2[tape
 			return
 		}
 		n := narrate.New(in.ID, yield)
-		fail := func(err error) { n.Fail(secret.WordsOf(r.options.URL, r.options.Header, "").HideIn(err)) }
+		fail := func(err error) { n.Fail(r.secrets.HideIn(err)) }
 		c, err := r.connect(ctx)
 		if err != nil {
 			if ctx.Err() == nil {
@@ -148,7 +151,7 @@ func (r *Runner) connect(ctx context.Context) (client, error) {
 	resolver := agentcard.Resolver{Client: client, CardParser: c.parse}
 	current, err := resolver.Resolve(limited, strings.TrimSuffix(r.options.URL, "/"))
 	if err != nil {
-		return nil, tapedeck.Errorf(tapedeck.Unavailable, "the card of the agent %s cannot be read: %s", r.options.Name, narrate.Unreached(err)).Because(err).
+		return nil, tapedeck.Errorf(tapedeck.Unavailable, "the card of the agent %s cannot be read: %s", r.options.Name, narrate.Unreached(err, r.secrets)).Because(err).
 			WithHint("check the url of the agent, and whether its server runs")
 	}
 	if !c.speaksV1() && c.URL != "" && (c.Transport == "" || c.Transport == string(sdk.TransportProtocolJSONRPC)) {
@@ -156,7 +159,7 @@ func (r *Runner) connect(ctx context.Context) (client, error) {
 	}
 	own, err := a2aclient.NewFromCard(ctx, current, a2aclient.WithJSONRPCTransport(client), a2aclient.WithRESTTransport(client))
 	if err != nil {
-		return nil, tapedeck.Errorf(tapedeck.Unsupported, "the agent %s offers no transport that is supported: %s", r.options.Name, narrate.Brief(err.Error())).Because(err).
+		return nil, tapedeck.Errorf(tapedeck.Unsupported, "the agent %s offers no transport that is supported: %s", r.options.Name, narrate.Brief(err.Error(), r.secrets)).Because(err).
 			WithHint("JSON-RPC of A2A 1.0 and 0.3, and REST of 1.0 are supported")
 	}
 	return own, nil

@@ -382,7 +382,7 @@ func textOf(parts sdk.ContentParts) string {
 func (t *turn) outcome() error {
 	said := ""
 	if t.reason != "" {
-		said = ": " + narrate.Brief(t.reason)
+		said = ": " + narrate.Brief(t.reason, t.runner.secrets)
 	}
 	switch t.state {
 	case sdk.TaskStateFailed:
@@ -403,7 +403,7 @@ func (t *turn) refused(err error) error {
 	if err == nil {
 		return tapedeck.Errorf(tapedeck.Unavailable, "the stream of the agent ends before the agent has finished")
 	}
-	return tapedeck.Errorf(tapedeck.Unavailable, "the agent %s cannot be reached: %s", t.runner.options.Name, narrate.Unreached(err)).Because(err)
+	return tapedeck.Errorf(tapedeck.Unavailable, "the agent %s cannot be reached: %s", t.runner.options.Name, narrate.Unreached(err, t.runner.secrets)).Because(err)
 }
 
 // cancel tells the agent to stop. Its answer does not matter: the run ends anyway.

@@ -432,7 +432,7 @@ func TestFailures(t *testing.T) {
 		agent, task, want string
 		options           acp.Options
 	}{
-		{"plain", "fail", "the agent answered session/prompt with an error: it  [31mbroke", acp.Options{}},
+		{"plain", "fail", "the agent answered session/prompt with an error: it [31mbroke", acp.Options{}},
 		{"plain", "too long", "the agent stopped because the model's answer became too long", acp.Options{}},
 		{"plain", "crash", "the agent ended before it answered session/prompt: exit status 3: out of memory", acp.Options{}},
 		{"plain", "flood", "the agent sent a line of more than 8 MiB, which is too long to record", acp.Options{}},

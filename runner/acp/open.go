@@ -93,7 +93,7 @@ func (c *conversation) refused(method string, err error) error {
 	if !errors.As(err, &own) {
 		return err
 	}
-	e := tapedeck.Errorf(tapedeck.Unavailable, "the agent answered %s with an error: %s", method, narrate.Brief(wordsOf(own))).Because(err)
+	e := tapedeck.Errorf(tapedeck.Unavailable, "the agent answered %s with an error: %s", method, narrate.Brief(wordsOf(own), nil)).Because(err)
 	if own.Code == codeAuth {
 		return e.WithHint("log in with the agent's own program, or configure an authentication method")
 	}
@@ -112,7 +112,7 @@ func (c *conversation) open(ready time.Time) (before string, err error) {
 		if errors.Is(err, errLeft) || c.ctx.Err() != nil || c.peer.Err() != nil {
 			return "", err
 		}
-		lost = "the agent could not resume its conversation: " + narrate.Brief(err.Error())
+		lost = "the agent could not resume its conversation: " + narrate.Brief(err.Error(), nil)
 	}
 	if err := c.begin(ready); err != nil {
 		return "", err
@@ -277,7 +277,7 @@ func (c *conversation) stopped(raw json.RawMessage) error {
 	}
 	text, known := stopReasons[end.Reason]
 	if !known {
-		text = "the agent stopped for the reason " + narrate.Brief(end.Reason)
+		text = "the agent stopped for the reason " + narrate.Brief(end.Reason, nil)
 	}
 	return tapedeck.Errorf(tapedeck.Unavailable, "%s", text)
 }

@@ -105,7 +105,7 @@ func failure(a *narrate.Answer) string {
 	if !a.Failed {
 		return ""
 	}
-	return narrate.Brief("it failed: " + narrate.String(a.Content))
+	return narrate.Brief("it failed: "+narrate.String(a.Content), nil)
 }
 
 func (k *call) over() bool { return k.Status == "completed" || k.Status == "failed" }

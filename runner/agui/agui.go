@@ -36,7 +36,8 @@ type Options struct {
 type Runner struct {
 	options Options
 	client  *http.Client
-	legacy  atomic.Bool // the agent has refused an input of version 1.0 and accepted an earlier one
+	secrets *secret.Words // of its requests
+	legacy  atomic.Bool   // the agent has refused an input of version 1.0 and accepted an earlier one
 }
 
 var _ runner.Capable = (*Runner)(nil)
@@ -47,7 +48,7 @@ func New(o Options) *Runner {
 	if o.HTTP == nil {
 		o.HTTP = http.DefaultTransport
 	}
-	return &Runner{options: o, client: &http.Client{ // without a time-out: a stream may take long
+	return &Runner{options: o, secrets: secret.WordsOf(o.URL, o.Header, ""), client: &http.Client{ // without a time-out: a stream may take long
 		Transport: o.HTTP,
 		// The headers may have secrets, which another server must not get.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -83,7 +84,7 @@ func (r *Runner) Run(ctx context.Context, in tapedeck.Invocation) iter.Seq2[tape
 		err := t.run(ctx)
 		t.abandon(ctx)
 		if err != nil && ctx.Err() == nil && !t.over {
-			yield(tapedeck.Event{}, secret.WordsOf(r.options.URL, r.options.Header, "").HideIn(err))
+			yield(tapedeck.Event{}, r.secrets.HideIn(err))
 		}
 	}
 }

@@ -28,7 +28,7 @@ func (t *turn) hear(raw json.RawMessage) (*ending, error) {
 	e, err := aguiwire.Event("an event of the agent", raw)
 	switch {
 	case err != nil && (e.Type == "" || !json.Valid(raw)): // any other type that AG-UI cannot have is stored as RAW
-		return nil, tapedeck.Errorf(tapedeck.Unavailable, "what the agent sends is not AG-UI: %s", narrate.Brief(err.Error())).Because(err)
+		return nil, tapedeck.Errorf(tapedeck.Unavailable, "what the agent sends is not AG-UI: %s", narrate.Brief(err.Error(), t.runner.secrets)).Because(err)
 	case !utf8.Valid(raw):
 		return nil, tapedeck.Errorf(tapedeck.Unavailable, "what the agent sends is not valid UTF-8")
 	case jsonobj.Nesting(raw) >= jsonobj.MaxNesting:
@@ -38,7 +38,7 @@ func (t *turn) hear(raw json.RawMessage) (*ending, error) {
 	case e.Type == tapedeck.RunStarted:
 		return nil, t.started(e)
 	case !t.begun:
-		return nil, tapedeck.Errorf(tapedeck.Unavailable, "the first event of the agent is %.100q, not %s", e.Type, tapedeck.RunStarted)
+		return nil, tapedeck.Errorf(tapedeck.Unavailable, "the first event of the agent is %q, not %s", narrate.Brief(e.Type, t.runner.secrets), tapedeck.RunStarted)
 	case e.Type == tapedeck.RunFinished:
 		return t.finished(e)
 	case e.Type == tapedeck.MessagesSnapshot:
@@ -88,7 +88,7 @@ func (t *turn) failed(e tapedeck.Event) error {
 	if err := t.used(d.Usage); err != nil {
 		return err
 	}
-	return tapedeck.Errorf(tapedeck.Unavailable, "the agent has failed: %s", narrate.Brief(d.Message))
+	return tapedeck.Errorf(tapedeck.Unavailable, "the agent has failed: %s", narrate.Brief(d.Message, t.runner.secrets))
 }
 
 // finished reads the end of a run.
@@ -96,7 +96,7 @@ func (t *turn) finished(e tapedeck.Event) (*ending, error) {
 	t.open = false
 	d, err := decode[payload.RunFinished](e)
 	if err != nil {
-		return nil, tapedeck.Errorf(tapedeck.Unavailable, "the agent ends its run with an event that does not fit: %s", narrate.Brief(err.Error())).Because(err)
+		return nil, tapedeck.Errorf(tapedeck.Unavailable, "the agent ends its run with an event that does not fit: %s", narrate.Brief(err.Error(), t.runner.secrets)).Because(err)
 	}
 	if err := t.used(d.Usage); err != nil {
 		return nil, err
@@ -174,7 +174,7 @@ func (t *turn) suspends(e *tapedeck.Event) bool {
 func (t *turn) restated(e tapedeck.Event) error {
 	d, err := decode[payload.MessagesSnapshot](e)
 	if err != nil {
-		return tapedeck.Errorf(tapedeck.Unavailable, "the agent restates its messages in a form that does not fit: %s", narrate.Brief(err.Error())).Because(err)
+		return tapedeck.Errorf(tapedeck.Unavailable, "the agent restates its messages in a form that does not fit: %s", narrate.Brief(err.Error(), t.runner.secrets)).Because(err)
 	}
 	d.Messages = slices.DeleteFunc(d.Messages, func(m payload.Message) bool { return m.SubagentRunID != "" }) // in the log a sub-agent has a thread of its own
 	have, known := t.mem.messages(), t.mem.sent()

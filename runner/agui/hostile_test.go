@@ -46,7 +46,7 @@ func TestHostileAgents(t *testing.T) {
 		"no beginning":          {200, stream, ended, `the first event of the agent is "RUN_FINISHED", not RUN_STARTED`},
 		"two beginnings":        {200, stream, begun + begun, "begins a second run in the same stream"},
 		"an error":              {200, stream, begun + `data: {"type":"RUN_ERROR","message":"the disk is full"}` + "\n\n", "the agent has failed: the disk is full"},
-		"an error at once":      {200, stream, `data: {"type":"RUN_ERROR","message":"no\u001b[31m"}` + "\n\n", "the agent has failed: no [31m"},
+		"an error at once":      {200, stream, `data: {"type":"RUN_ERROR","message":"no\u001b[31m"}` + "\n\n", "the agent has failed: no[31m"},
 		"an error of odd form":  {200, stream, begun + `data: {"type":"RUN_ERROR","message":"the disk is full","code":5,"timestamp":"x"}` + "\n\n", "the agent has failed: the disk is full"},
 		"an error of no reason": {200, stream, `data: {"type":"RUN_ERROR"}` + "\n\n", "the agent has failed without a reason"},
 		"cancelled":             {200, stream, begun + `data: {"type":"RUN_FINISHED","threadId":"t","runId":"r","outcome":{"type":"cancelled"}}` + "\n\n", "somebody else has cancelled the run of the agent"},

@@ -219,7 +219,7 @@ func (t *turn) leave(w *waits) error {
 		if i.Message != "" {
 			said = append(said, proposal.Text(i.Message, maxPrompt))
 		} else {
-			said = append(said, "The agent waits for input ("+narrate.Brief(i.Reason)+").")
+			said = append(said, "The agent waits for input ("+narrate.Brief(i.Reason, t.runner.secrets)+").")
 		}
 	}
 	value, err := json.Marshal(w)

@@ -89,7 +89,7 @@ func (t *turn) request(ctx context.Context, in *input) (*http.Response, error) {
 		resp, err := t.post(ctx, in)
 		switch {
 		case err != nil:
-			err = tapedeck.Errorf(tapedeck.Unavailable, "the agent %s cannot be reached: %s", t.runner.options.Name, narrate.Unreached(err)).Because(err)
+			err = tapedeck.Errorf(tapedeck.Unavailable, "the agent %s cannot be reached: %s", t.runner.options.Name, narrate.Unreached(err, t.runner.secrets)).Because(err)
 		case resp.StatusCode == http.StatusOK:
 			if in.ProtocolVersion == "" {
 				t.runner.legacy.Store(true)
@@ -148,14 +148,14 @@ func (t *turn) refusal(resp *http.Response) error {
 	name, status := t.runner.options.Name, resp.StatusCode
 	switch {
 	case status >= 300 && status < 400:
-		return tapedeck.Errorf(tapedeck.Unavailable, "the agent %s redirects to %q; set its url to that address", name, narrate.Brief(resp.Header.Get("Location")))
+		return tapedeck.Errorf(tapedeck.Unavailable, "the agent %s redirects to %q; set its url to that address", name, narrate.Brief(resp.Header.Get("Location"), t.runner.secrets))
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
 		return tapedeck.Errorf(tapedeck.Unavailable, "the agent %s does not accept the credentials (status %d); set headers in its configuration", name, status)
 	}
 	said := ""
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal)) // what was read before an error is enough
 	if s := sentence(body); s != "" {
-		said = ": " + narrate.Brief(s)
+		said = ": " + narrate.Brief(s, t.runner.secrets)
 	}
 	return tapedeck.Errorf(tapedeck.Unavailable, "the agent %s refuses the request with the status %d%s", name, status, said)
 }
@@ -181,7 +181,7 @@ func (t *turn) checkStream(resp *http.Response) error {
 		return nil
 	}
 	return tapedeck.Errorf(tapedeck.Unavailable, "the agent %s answers with the content type %q, not with an event stream; check its url",
-		t.runner.options.Name, cmp.Or(narrate.Brief(given), "none"))
+		t.runner.options.Name, cmp.Or(narrate.Brief(given, t.runner.secrets), "none"))
 }
 
 // abandon tells another Tapedeck to stop the run if it is still open: a Tapedeck stops

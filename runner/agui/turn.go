@@ -113,7 +113,7 @@ func (t *turn) converse(ctx context.Context, answers []entry) (ending, error) {
 		case ctx.Err() != nil:
 			return ending{}, ctx.Err()
 		case err != nil:
-			return ending{}, tapedeck.Errorf(tapedeck.Unavailable, "the connection to the agent broke before its run had ended: %s", narrate.Brief(err.Error())).Because(err)
+			return ending{}, tapedeck.Errorf(tapedeck.Unavailable, "the connection to the agent broke before its run had ended: %s", narrate.Brief(err.Error(), t.runner.secrets)).Because(err)
 		}
 		heard = true
 		end, err := t.hear(raw)
@@ -141,7 +141,7 @@ func (t *turn) say(e tapedeck.Event) error {
 	e.Thread, e.Invocation = t.in.Thread, t.in.ID
 	events, err := t.order.Accept([]tapedeck.Event{e})
 	if err != nil {
-		return tapedeck.Errorf(tapedeck.Unavailable, "the agent sent an event that does not fit: %s", narrate.Brief(err.Error())).Because(err)
+		return tapedeck.Errorf(tapedeck.Unavailable, "the agent sent an event that does not fit: %s", narrate.Brief(err.Error(), t.runner.secrets)).Because(err)
 	}
 	for i := range events {
 		events[i].Data = withoutOurs(events[i].Data)

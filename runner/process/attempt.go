@@ -214,7 +214,7 @@ func (a *attempt) outcome() error {
 	case a.failed != nil:
 		return a.failed
 	case s.failure != "":
-		return tapedeck.Errorf(tapedeck.Unavailable, "the agent failed: %s", narrate.Brief(s.failure))
+		return tapedeck.Errorf(tapedeck.Unavailable, "the agent failed: %s", narrate.Brief(s.failure, nil))
 	case !s.ended && (!a.runner.dialect.byExitStatus || !a.succeeded()):
 		return a.deathError()
 	}

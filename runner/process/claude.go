@@ -289,7 +289,7 @@ func failureOf(b claudeBlock) string {
 	if !b.IsError {
 		return ""
 	}
-	return narrate.Brief("it failed: " + narrate.String(b.Content))
+	return narrate.Brief("it failed: "+narrate.String(b.Content), nil)
 }
 
 // contentOf returns the content of a tool's answer as text. For a part that is not

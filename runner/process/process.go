@@ -121,7 +121,7 @@ func (r *Runner) run(ctx context.Context, in tapedeck.Invocation, n *narrate.Nar
 		if err == nil || s == nil || s.worked || n.Over() || ctx.Err() != nil {
 			return err
 		}
-		lost = "the agent could not resume its conversation: " + narrate.Brief(err.Error())
+		lost = "the agent could not resume its conversation: " + narrate.Brief(err.Error(), nil)
 	}
 	task, err := r.recall(ctx, in, n, lost)
 	if err != nil {

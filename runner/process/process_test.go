@@ -336,7 +336,7 @@ func TestOpencodeRefuses(t *testing.T) {
 
 func TestFailures(t *testing.T) {
 	for _, tt := range []struct{ files, task, want string }{
-		{"claude", "fail", "the agent failed: API Error: no  [1mkey"},
+		{"claude", "fail", "the agent failed: API Error: no [1mkey"},
 		{"claude", "nothing", "the agent ended without a result: exit status 0: it was interrupted"},
 		{"claude", "orphan", "the agent ended without a result: exit status 9"},
 		{"claude", "no such task", "the agent ended without a result: exit status 1: there is no such task or conversation"},

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/secret"
 	"github.com/tapedeck/tapedeck/payload"
 )
 
@@ -64,6 +65,7 @@ type piece struct {
 // An assembler turns chunks into deltas.
 type assembler struct {
 	yield    func(Delta, error) bool
+	secrets  *secret.Words // of the request
 	calls    calls
 	usage    *Usage
 	model    string
@@ -113,7 +115,7 @@ func (a *assembler) noAnswer() error {
 		return tapedeck.Errorf(tapedeck.Unavailable, "the model's server does not answer in the form of OpenAI's chat completions; it sends %s", a.first).
 			WithHint("check the url of the agent")
 	case a.first == "" && a.media != "text/event-stream":
-		return tapedeck.Errorf(tapedeck.Unavailable, "the model's server answers with the content type %q, not with a stream of events", cmp.Or(oneLine(a.media), "none")).
+		return tapedeck.Errorf(tapedeck.Unavailable, "the model's server answers with the content type %q, not with a stream of events", cmp.Or(oneLine(a.media, a.secrets), "none")).
 			WithHint("check the url of the agent")
 	}
 	return passing(tapedeck.Errorf(tapedeck.Unavailable, "the model's server sends an empty answer"))
@@ -126,10 +128,10 @@ func (a *assembler) chunk(data []byte) bool {
 	}
 	var c chunk
 	if err := json.Unmarshal(data, &c); err != nil {
-		return a.fail(tapedeck.Errorf(tapedeck.Unavailable, "the model's server does not answer with an object of JSON; it sends %s", beginning(data)).Because(err))
+		return a.fail(tapedeck.Errorf(tapedeck.Unavailable, "the model's server does not answer with an object of JSON; it sends %s", oneLine(string(data), a.secrets)).Because(err))
 	}
 	if isSet(c.Error) {
-		return a.fail(inStream(c.Error))
+		return a.fail(inStream(c.Error, a.secrets))
 	}
 	if c.Model != "" {
 		a.model = c.Model
@@ -139,12 +141,12 @@ func (a *assembler) chunk(data []byte) bool {
 	}
 	a.foreign = a.foreign || c.Choices == nil && !isSet(c.Usage)
 	if !a.said && a.first == "" {
-		a.first = beginning(data)
+		a.first = oneLine(string(data), a.secrets)
 	}
 	for i := range c.Choices {
 		choice := &c.Choices[i]
 		if isSet(choice.Error) {
-			return a.fail(inStream(choice.Error))
+			return a.fail(inStream(choice.Error, a.secrets))
 		}
 		if choice.Index != 0 {
 			continue // an alternative answer, which we did not request

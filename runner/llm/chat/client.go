@@ -60,14 +60,13 @@ func (c *Client) Stream(ctx context.Context, r Request) iter.Seq2[Delta, error] 
 		}
 		broken := "" // why the newest attempt that has said something broke off
 		for attempt := 0; ; attempt++ {
-			said, stopped, err := c.attempt(ctx, body, func(d Delta, err error) bool {
+			said, stopped, err := c.attempt(ctx, body, secrets, func(d Delta, err error) bool {
 				if why := broken; why != "" {
 					broken = ""
 					if !yield(Delta{Kind: Again, Text: payload.Piece(why)}, nil) {
 						return false
 					}
 				}
-				d.Nothing = secrets.Hide(d.Nothing)
 				return yield(d, err)
 			})
 			switch {
@@ -117,16 +116,16 @@ func (r *Request) encode() ([]byte, error) {
 
 // attempt calls the model once. said reports whether the answer has begun, and stopped
 // whether the caller wants no more deltas.
-func (c *Client) attempt(ctx context.Context, body []byte, yield func(Delta, error) bool) (said, stopped bool, err error) {
+func (c *Client) attempt(ctx context.Context, body []byte, secrets *secret.Words, yield func(Delta, error) bool) (said, stopped bool, err error) {
 	// The cancel releases the connection even if the answer is not read to its end.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	resp, err := c.post(ctx, body)
+	resp, err := c.post(ctx, body, secrets)
 	if err != nil {
 		return false, false, err
 	}
 	defer resp.Body.Close()
-	for d, err := range deltas(resp) {
+	for d, err := range deltas(resp, secrets) {
 		if err != nil {
 			return said, false, err
 		}
@@ -138,7 +137,7 @@ func (c *Client) attempt(ctx context.Context, body []byte, yield func(Delta, err
 	return said, false, nil
 }
 
-func (c *Client) post(ctx context.Context, body []byte) (*http.Response, error) {
+func (c *Client) post(ctx context.Context, body []byte, secrets *secret.Words) (*http.Response, error) {
 	address, err := url.JoinPath(c.BaseURL, "chat/completions") // before the query
 	var req *http.Request
 	if err == nil {
@@ -161,11 +160,11 @@ func (c *Client) post(ctx context.Context, body []byte) (*http.Response, error) 
 	}
 	resp, err := client.Do(req)
 	if err != nil {
-		return nil, passing(tapedeck.Errorf(tapedeck.Unavailable, "the model at %s cannot be reached: %s", req.URL.Host, narrate.Unreached(err)).Because(err))
+		return nil, passing(tapedeck.Errorf(tapedeck.Unavailable, "the model at %s cannot be reached: %s", req.URL.Host, narrate.Unreached(err, secrets)).Because(err))
 	}
 	if resp.StatusCode != http.StatusOK {
 		defer resp.Body.Close()
-		return nil, refusal(resp)
+		return nil, refusal(resp, secrets)
 	}
 	return resp, nil
 }
@@ -176,9 +175,9 @@ var direct = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) er
 
 // deltas decodes an answer, which is streamed or complete: some servers do not stream if
 // the request has tools.
-func deltas(resp *http.Response) iter.Seq2[Delta, error] {
+func deltas(resp *http.Response, secrets *secret.Words) iter.Seq2[Delta, error] {
 	return func(yield func(Delta, error) bool) {
-		a := &assembler{yield: yield}
+		a := &assembler{yield: yield, secrets: secrets}
 		a.media, _, _ = mime.ParseMediaType(resp.Header.Get("Content-Type"))
 		if a.media == "application/json" {
 			a.whole(resp.Body)

@@ -10,9 +10,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/secret"
 )
 
 // Limits of the pauses between attempts.
@@ -74,9 +74,9 @@ func brokenOff(err error) *tapedeck.Error {
 const maxErrorBody = 64 << 10
 
 // refusal returns the error of an answer whose status is not 200.
-func refusal(resp *http.Response) error {
+func refusal(resp *http.Response, w *secret.Words) error {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a part of the body is better than none
-	said := explanation(body)
+	said := explanation(body, w)
 	if said == "" {
 		said = http.StatusText(resp.StatusCode)
 	}
@@ -119,7 +119,7 @@ func retryAfter(s string) time.Duration {
 
 // inStream returns the error that a provider sends in the middle of a stream, when the
 // status was already sent.
-func inStream(raw json.RawMessage) error {
+func inStream(raw json.RawMessage, w *secret.Words) error {
 	var e struct {
 		Code json.RawMessage `json:"code"`
 		Type string          `json:"type"`
@@ -131,7 +131,7 @@ func inStream(raw json.RawMessage) error {
 	if status != 0 {
 		kind = kindOf(status)
 	}
-	err := tapedeck.Errorf(kind, "the model's provider failed: %s", explanation(raw))
+	err := tapedeck.Errorf(kind, "the model's provider failed: %s", explanation(raw, w))
 	for _, word := range []string{"overloaded", "rate_limit", "server_error", "timeout", "unavailable"} {
 		if isPassing(status) || strings.Contains(e.Type+" "+code, word) {
 			return passing(err)
@@ -145,7 +145,7 @@ const maxExplanation = 500
 
 // explanation returns the text of an error as one line. Providers use different members
 // for it.
-func explanation(body []byte) string {
+func explanation(body []byte, w *secret.Words) string {
 	var e struct {
 		Message string          `json:"message"`
 		Detail  string          `json:"detail"`
@@ -157,34 +157,16 @@ func explanation(body []byte) string {
 	} else if json.Unmarshal(body, &e) == nil {
 		switch {
 		case isSet(e.Error):
-			return explanation(e.Error)
+			return explanation(e.Error, w)
 		case e.Message != "":
 			text = e.Message
 		case e.Detail != "":
 			text = e.Detail
 		}
 	}
-	return oneLine(text)
+	return oneLine(text, w)
 }
 
-// beginning returns the beginning of what a server has sent, as one line.
-func beginning(data []byte) string {
-	return oneLine(string(data[:min(len(data), 4*maxExplanation)])) // a character has at most 4 bytes
-}
-
-func oneLine(text string) string {
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsSpace(r) {
-			return ' '
-		}
-		if !unicode.IsPrint(r) {
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(text, ""))
-	text = strings.TrimSuffix(strings.Join(strings.Fields(text), " "), ".")
-	if r := []rune(text); len(r) > maxExplanation {
-		text = string(r[:maxExplanation]) + "…"
-	}
-	return text
+func oneLine(text string, w *secret.Words) string {
+	return strings.TrimSuffix(w.Line(text, maxExplanation), ".")
 }

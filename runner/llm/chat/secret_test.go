@@ -17,6 +17,7 @@ func TestKeysInErrors(t *testing.T) {
 		{"ollama", "ollama is busy", "ollama is busy"},
 		{"sk-secret-1", `bad key "sk-secret-1", sk-secret-1!`, `bad key "…", …!`},
 		{"localhost", "localhosts and my-localhost, localhost", "…s and my-…, …"},
+		{"sk-secret-1", strings.Repeat("z", 495) + " sk-secret-1", strings.Repeat("z", 495) + " …"},
 		{"sk-secret-1", "xsk-secret-1_sk%2Dsecret%2d1", "x…_…"},
 	} {
 		c := chat.Client{BaseURL: "http://model/v1", Key: tt.key, HTTP: &http.Client{Transport: answer(func(*http.Request) (*http.Response, error) {

@@ -46,6 +46,7 @@ const (
 // A Connection is an open connection to a server. Call [Connection.Close] in the end.
 type Connection struct {
 	server  Server
+	secrets *secret.Words // of its requests
 	run     Run
 	session *sdk.ClientSession
 	ours    bool               // the server says that it is Tapedeck
@@ -65,7 +66,7 @@ type Run struct {
 
 // Connect connects to a server.
 func Connect(ctx context.Context, s Server, r Run) (*Connection, error) {
-	c := &Connection{server: s, run: r}
+	c := &Connection{server: s, secrets: secret.WordsOf(s.URL, s.Headers, ""), run: r}
 	ctx, cancel := context.WithTimeout(ctx, connecting)
 	defer cancel()
 	transport, err := c.transport()
@@ -76,7 +77,7 @@ func Connect(ctx context.Context, s Server, r Run) (*Connection, error) {
 		return c, nil
 	}
 	stderr := c.stderr()
-	e := tapedeck.Errorf(tapedeck.Unavailable, "cannot connect to the MCP server %s: %s", s.Name, c.reason(err)).Because(err)
+	e := tapedeck.Errorf(tapedeck.Unavailable, "cannot connect to the MCP server %s: %s", s.Name, c.reason(err)).Because(c.secrets.HideIn(err))
 	c.Close()
 	if stderr != "" {
 		e = e.WithHint("its error output ends with: %s", stderr)
@@ -86,10 +87,6 @@ func Connect(ctx context.Context, s Server, r Run) (*Connection, error) {
 
 // reason returns why the server cannot be used, without the secrets of its requests.
 func (c *Connection) reason(err error) string {
-	return secret.WordsOf(c.server.URL, c.server.Headers, "").Hide(c.cause(err))
-}
-
-func (c *Connection) cause(err error) string {
 	var e *tapedeck.Error
 	switch {
 	case errors.As(err, &e):
@@ -99,7 +96,7 @@ func (c *Connection) cause(err error) string {
 	case errors.Is(err, sdk.ErrConnectionClosed) && c.process != nil && c.process.Exit() != "":
 		return "its program has ended: " + c.process.Exit()
 	}
-	return narrate.Unreached(err)
+	return narrate.Unreached(err, c.secrets)
 }
 
 func (c *Connection) transport() (sdk.Transport, error) {
@@ -109,7 +106,7 @@ func (c *Connection) transport() (sdk.Transport, error) {
 			return nil, tapedeck.Errorf(tapedeck.Invalid, "its url is none").Because(err)
 		}
 		return &sdk.StreamableClientTransport{
-			Endpoint: u.Scheme + "://" + u.Host, HTTPClient: client(u, c.server.Headers), DisableStandaloneSSE: true, MaxRetries: 1,
+			Endpoint: u.Scheme + "://" + u.Host, HTTPClient: client(u, c.server.Headers, c.secrets), DisableStandaloneSSE: true, MaxRetries: 1,
 		}, nil
 	}
 	if len(c.server.Command) == 0 {
@@ -244,9 +241,9 @@ func result(r *sdk.CallToolResult) tool.Result {
 
 // client returns a client of the server at u. It follows no redirects, so that no other
 // server gets the headers.
-func client(u *url.URL, headers map[string]string) *http.Client {
+func client(u *url.URL, headers map[string]string, secrets *secret.Words) *http.Client {
 	return &http.Client{
-		Transport:     sender{u, headers},
+		Transport:     sender{u, headers, secrets},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
@@ -256,6 +253,7 @@ func client(u *url.URL, headers map[string]string) *http.Client {
 type sender struct {
 	url     *url.URL
 	headers map[string]string
+	secrets *secret.Words
 }
 
 // RoundTrip implements [http.RoundTripper]. The request that ends a session has a short
@@ -278,7 +276,7 @@ func (s sender) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	resp, err := http.DefaultTransport.RoundTrip(r)
 	if err != nil { // now, because the SDK keeps only the text
-		return nil, tapedeck.Errorf(tapedeck.Unavailable, "%s", narrate.Unreached(err)).Because(err)
+		return nil, tapedeck.Errorf(tapedeck.Unavailable, "%s", narrate.Unreached(err, s.secrets)).Because(err)
 	}
 	return resp, nil
 }
