@@ -16,6 +16,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/tapedeck/tapedeck/deck"
+	"github.com/tapedeck/tapedeck/internal/secret"
 )
 
 // flushTime is how long the end of a server waits for the collector of its spans.
@@ -37,51 +38,52 @@ func openTraces(ctx context.Context, o *deck.Options) (stop func(), err error) {
 	if err != nil {
 		return nil, usageError("OTEL_RESOURCE_ATTRIBUTES is not valid: %w", err)
 	}
-	log, hidden := o.Logger, hideHeaders()
+	log, secrets := o.Logger, spanSecrets()
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
-		log.Warn("spans could not be sent", "error", hidden.Replace(err.Error()))
+		log.Warn("spans could not be sent", "error", secrets.Line(err.Error(), maxSpanError))
 	}))
 	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(about))
 	o.Traces, o.TraceRequests = provider, os.Getenv("OTEL_TRACES_SAMPLER") != ""
-	return func() { shutDown(provider, log, hidden) }, nil
+	return func() { shutDown(provider, log, secrets) }, nil
 }
 
-// hideHeaders replaces the values of the headers that the exporter sends. Its errors have
-// the answer of the collector, which can repeat the request with its key.
-func hideHeaders() *strings.Replacer {
-	var pairs []string
+// maxSpanError is how many characters the log has of an error of the exporter.
+const maxSpanError = 1000
+
+// spanSecrets returns the secrets of what the exporter sends. Its errors have the answer of the
+// collector, which can repeat the request with its key.
+func spanSecrets() *secret.Words {
+	var values []string
 	for _, name := range []string{"OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"} {
 		for header := range strings.SplitSeq(os.Getenv(name), ",") {
 			_, value, _ := strings.Cut(header, "=")
-			value = strings.TrimSpace(value)
-			decoded, err := url.PathUnescape(value) // the variable has values in this encoding
-			for _, v := range []string{value, decoded} {
-				if err == nil && v != "" {
-					pairs = append(pairs, v, "[hidden]")
-				}
-			}
-			if _, token, ok := strings.Cut(decoded, " "); ok && token != "" { // Bearer and a token
-				pairs = append(pairs, token, "[hidden]")
+			values = append(values, value)
+			if decoded, err := url.PathUnescape(value); err == nil { // the variable has values in this encoding
+				values = append(values, decoded)
 			}
 		}
 	}
-	return strings.NewReplacer(pairs...)
+	return secret.WordsOf(endpoint(), nil, strings.Join(values, " "))
 }
 
-func shutDown(p *sdktrace.TracerProvider, log *slog.Logger, hidden *strings.Replacer) {
+// endpoint returns the address of the collector, "" for none.
+func endpoint() string {
+	return cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"), os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT"))
+}
+
+func shutDown(p *sdktrace.TracerProvider, log *slog.Logger, secrets *secret.Words) {
 	ctx, cancel := context.WithTimeout(context.Background(), flushTime)
 	defer cancel()
 	if err := p.Shutdown(ctx); err != nil {
-		log.Warn("the last spans could not be sent", "error", hidden.Replace(err.Error()))
+		log.Warn("the last spans could not be sent", "error", secrets.Line(err.Error(), maxSpanError))
 	}
 }
 
 // wantsTraces reports whether the variables name a collector, and refuses what this
 // program cannot do.
 func wantsTraces() (bool, error) {
-	endpoint := cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"), os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT"))
 	exporter := os.Getenv("OTEL_TRACES_EXPORTER")
-	if endpoint == "" || exporter == "none" || strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") {
+	if endpoint() == "" || exporter == "none" || strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") {
 		return false, nil
 	}
 	if exporter != "" && exporter != "otlp" {

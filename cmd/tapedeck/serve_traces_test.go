@@ -1,8 +1,13 @@
 package main
 
 import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -55,5 +60,36 @@ func TestTracesFollowTheEnvironment(t *testing.T) {
 	}
 	if c.Resource("service.name") != "tapedeck" || c.Resource("service.version") != "v7" {
 		t.Errorf("the process is %q %q", c.Resource("service.name"), c.Resource("service.version"))
+	}
+}
+
+// TestSecretsOfTraces: what a collector repeats of the headers is not in the log, in no spelling.
+func TestSecretsOfTraces(t *testing.T) {
+	const key = "canary+key/of=spans"
+	collector := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got := r.Header.Get("X-Key")
+		w.WriteHeader(http.StatusUnauthorized)
+		_, _ = fmt.Fprintf(w, "you sent x%s_ %s %s", got, strings.ToUpper(got), base64.StdEncoding.EncodeToString([]byte(got)))
+	}))
+	defer collector.Close()
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
+	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-key=canary%2Bkey%2Fof%3Dspans")
+	var log bytes.Buffer
+	o := deck.Options{Version: "v7", Logger: slog.New(slog.NewTextHandler(&log, nil))}
+	stop, err := openTraces(t.Context(), &o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, span := o.Traces.Tracer("test").Start(t.Context(), "a")
+	span.End()
+	stop()
+	said := log.String()
+	if !strings.Contains(said, "you sent x…_ … …") {
+		t.Errorf("the log says %q", said)
+	}
+	for _, s := range []string{key, strings.ToUpper(key), base64.StdEncoding.EncodeToString([]byte(key))} {
+		if strings.Contains(said, s) {
+			t.Errorf("%s is in %q", s, said)
+		}
 	}
 }
