@@ -236,3 +236,37 @@ func TestSecretsInErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestSecretsAtTheCut: where an error cuts what the agent says, no beginning of a secret stays.
+func TestSecretsAtTheCut(t *testing.T) {
+	for name, answer := range map[string]func(w http.ResponseWriter, said string){
+		"a refusal": func(w http.ResponseWriter, said string) {
+			w.WriteHeader(http.StatusConflict)
+			_ = json.NewEncoder(w).Encode(map[string]string{"message": said})
+		},
+		"a redirect": func(w http.ResponseWriter, said string) {
+			w.Header().Set("Location", said)
+			w.WriteHeader(http.StatusFound)
+		},
+		"a content type": func(w http.ResponseWriter, said string) { w.Header().Set("Content-Type", said) },
+		"the type of an event": func(w http.ResponseWriter, said string) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = fmt.Fprintf(w, "data: {\"type\":%q}\n\n", said)
+		},
+		"the end of a run": func(w http.ResponseWriter, said string) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = fmt.Fprintf(w, "data: {\"type\":\"RUN_ERROR\",\"message\":%q}\n\n", said)
+		},
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			answer(w, strings.Repeat("z", 294)+r.Header.Get("X-Key"))
+		}))
+		r := agui.New(agui.Options{Name: "up", URL: server.URL, Header: map[string]string{"X-Key": "s3cretkey"}})
+		for _, err := range r.Run(t.Context(), tapedeck.Invocation{ID: "i", Session: "s", Task: "hi"}) {
+			if err != nil && strings.Contains(err.Error(), "s3cr") {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		server.Close()
+	}
+}
