@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	codes "modernc.org/sqlite/lib"
@@ -79,6 +77,7 @@ type backup struct {
 	dest      string
 	release   func()
 	m         *manifest
+	had       []backupFile // what the manifest named at the beginning
 	schema    int64
 	report    BackupReport
 }
@@ -103,7 +102,7 @@ func (b *backup) open(ctx context.Context, dest string) (err error) {
 	if b.dest, err = filepath.Abs(dest); err != nil {
 		return err
 	}
-	if err := openBackupFolder(b.dest); err != nil {
+	if err := b.openFolder(); err != nil {
 		return err
 	}
 	if b.release, err = lockBackup(b.dest); err != nil {
@@ -115,34 +114,11 @@ func (b *backup) open(ctx context.Context, dest string) (err error) {
 	case err != nil:
 		return err
 	}
-	if err := b.m.clean(b.dest); err != nil {
+	b.had = b.m.all()
+	if err := b.clean(); err != nil {
 		return err
 	}
 	return b.examine(ctx)
-}
-
-// openBackupFolder creates a folder for a backup, or checks that a folder is one.
-func openBackupFolder(dest string) error {
-	if err := os.MkdirAll(dest, 0o700); err != nil {
-		return err
-	}
-	entries, err := os.ReadDir(dest)
-	if err != nil {
-		return err
-	}
-	has := func(name string) bool {
-		return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == name })
-	}
-	if has(manifestName) {
-		return nil
-	}
-	for _, e := range entries {
-		if e.Name() != backupLockName && !ownName.MatchString(e.Name()) || has(databaseName) {
-			return tapedeck.Errorf(tapedeck.Conflict, "the folder %s has other files, so no backup is made there", dest).
-				WithHint("name a new or empty folder, or one that has a backup")
-		}
-	}
-	return os.Chmod(dest, 0o700) //nolint:gosec // a folder
 }
 
 // connect connects to the data. The connection only reads it, but may write to databases
@@ -238,7 +214,7 @@ func (b *backup) run(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := b.m.clean(b.dest); err != nil {
+	if err := b.clean(); err != nil {
 		return err
 	}
 	b.report.Point, b.report.Points = *b.m.last(), len(b.m.Points)
@@ -248,10 +224,15 @@ func (b *backup) run(ctx context.Context) error {
 	return nil
 }
 
-// number returns the next number of a file.
+// number returns the next number of a file. It leaves out those of files of others.
 func (b *backup) number() int64 {
-	b.m.Next++
-	return b.m.Next - 1
+	for {
+		n := b.m.Next
+		b.m.Next++
+		if missing(filepath.Join(b.dest, eventsName(n))) && missing(filepath.Join(b.dest, catalogueName(n))) {
+			return n
+		}
+	}
 }
 
 // at returns up to which position the parts of the current chain have events.

@@ -19,13 +19,13 @@ import (
 )
 
 // attachPragmas are set on a new file of a backup. It is synced as a whole before the
-// manifest names it.
-var attachPragmas = [...]string{"journal_mode = OFF", "synchronous = OFF"}
+// manifest names it. The id comes to the disk first.
+var attachPragmas = [...]string{"journal_mode = OFF", "synchronous = OFF", fmt.Sprint("application_id = ", backupID)}
 
 // attachNew creates a file of the backup, which only its owner can read, and attaches it.
 func (b *backup) attachNew(c *conn, as, name string) error {
 	path := filepath.Join(b.dest, name)
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (b *backup) bulkPart(ctx context.Context, end int64) error {
 	defer func() { _ = c.close() }()
 	from := b.at()
 	p := part{Chain: b.currentChain(), From: from, To: from}
-	name := fmt.Sprintf("events-%d.db", b.number())
+	name := eventsName(b.number())
 	if err := b.attachNew(c, "part", name); err != nil {
 		return err
 	}
@@ -179,7 +179,7 @@ func (b *backup) point(ctx context.Context) error {
 	defer func() { _ = c.close() }()
 	n := b.number()
 	p := Point{Number: n, Schema: b.schema, Chain: b.currentChain()}
-	events, catalogue := fmt.Sprintf("events-%d.db", n), fmt.Sprintf("catalogue-%d.db", n)
+	events, catalogue := eventsName(n), catalogueName(n)
 	if err := errors.Join(b.attachNew(c, "part", events), b.attachNew(c, "catalogue", catalogue)); err != nil {
 		return err
 	}

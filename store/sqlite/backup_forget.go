@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"database/sql/driver"
-	"fmt"
 	"path/filepath"
 
 	"github.com/tapedeck/tapedeck"
@@ -105,7 +104,7 @@ func (b *backup) forget(ctx context.Context, p *part, catalogue string, overlays
 	if err != nil || stale == 0 {
 		return err
 	}
-	name := fmt.Sprintf("events-%d.db", b.number())
+	name := eventsName(b.number())
 	if err := b.attachNew(c, "part", name); err != nil {
 		return err
 	}

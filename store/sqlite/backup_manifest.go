@@ -24,10 +24,10 @@ import (
 //	manifest.json   what there is, with checksums; replaced as a whole, at the end
 //	events-N.db     the events of a range of positions
 //	catalogue-N.db  everything else at one moment, and the events erased since the one before
-//	files/          keys and settings
+//	files/          keys and settings, as N-NAME
 //
-// No file but the manifest ever changes. A file that the manifest does not name is left by
-// a backup that was killed, and the next one removes it.
+// No file but the manifest ever changes. What a backup that was killed has left is in no
+// manifest; the next one recognises and removes it.
 const (
 	manifestName   = "manifest.json"
 	backupFormat   = 1
@@ -149,31 +149,6 @@ func (m *manifest) write(dir string) error {
 	}
 	return keyfile.Write(filepath.Join(dir, manifestName), append(b, '\n'))
 }
-
-// clean removes the files that the manifest does not name.
-func (m *manifest) clean(dir string) error {
-	keep := map[string]bool{manifestName: true, backupLockName: true, backupFiles: true}
-	for _, f := range m.all() {
-		keep[f.Name] = true
-	}
-	for _, folder := range [...]string{"", backupFiles + "/"} {
-		entries, err := os.ReadDir(filepath.Join(dir, folder))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		for _, e := range entries {
-			if name := folder + e.Name(); !keep[name] && (folder != "" || ownName.MatchString(name)) {
-				if err := os.Remove(filepath.Join(dir, name)); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	return nil
-}
-
-// ownName is the form of the names that a backup gives to its files.
-var ownName = regexp.MustCompile(`^((events|catalogue)-\d+\.db(-journal)?|manifest\.json\..+)$`)
 
 // syncFile writes a file to the disk.
 func syncFile(path string) error {
