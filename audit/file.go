@@ -58,6 +58,9 @@ func (l *Log) append(s *strand, entries []*entry) error {
 	if err := os.Mkdir(l.dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
+	if err := ownfile.CheckFolder(l.dir); err != nil {
+		return err
+	}
 	unlock, err := lockFolder(l.dir)
 	if err != nil {
 		return err

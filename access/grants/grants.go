@@ -15,6 +15,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -23,6 +24,7 @@ import (
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/access"
 	"github.com/tapedeck/tapedeck/internal/keyfile"
+	"github.com/tapedeck/tapedeck/internal/ownfile"
 )
 
 // Prefix begins every token, IDPrefix the id of every token.
@@ -92,6 +94,9 @@ func (i *Issuer) Key(purpose string) []byte {
 	return mac.Sum(nil)
 }
 
+// tableForm is how RevokedFile and NamedFile begin: the latter has a list for each Gen.
+var tableForm = regexp.MustCompile(`^\{($|\}|"tokens":|"\d+":)`)
+
 // Open returns the issuer of a data folder; "" keeps its key in memory.
 func Open(dir string) (*Issuer, error) {
 	i := &Issuer{
@@ -104,6 +109,10 @@ func Open(dir string) (*Issuer, error) {
 	}
 	if dir == "" {
 		return i, nil
+	}
+	isTable := func(beginning []byte) bool { return tableForm.Match(beginning) }
+	if err := cmp.Or(ownfile.Check(filepath.Join(dir, NamedFile), isTable), ownfile.Check(filepath.Join(dir, RevokedFile), isTable)); err != nil {
+		return nil, err
 	}
 	i.loadNamed()
 	b, err := os.ReadFile(filepath.Join(dir, RevokedFile))

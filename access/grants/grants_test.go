@@ -236,6 +236,22 @@ func TestNamedAfterRestart(t *testing.T) {
 	}
 }
 
+// TestFilesOfOthers: what is no file of ours is not taken for one that has a fault.
+func TestFilesOfOthers(t *testing.T) {
+	for _, name := range []string{grants.NamedFile, grants.RevokedFile} {
+		for _, content := range []string{"mine", `{"a":1}`, `[1]`} {
+			dir := t.TempDir()
+			file := filepath.Join(dir, name)
+			if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := grants.Open(dir); err == nil || !strings.Contains(err.Error(), "is not a file that Tapedeck has made") {
+				t.Errorf("%s %s: %v", name, content, err)
+			}
+		}
+	}
+}
+
 // TestNamedLimit: one session cannot fill the file.
 func TestNamedLimit(t *testing.T) {
 	i := open(t, "")

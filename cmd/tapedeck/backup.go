@@ -167,7 +167,7 @@ func (e *env) recordFolder(dir, action, outcome, reason string) {
 	defer log.Close()
 	err := log.Add(api.AuditRecord{Action: action, Outcome: outcome, Actor: localActor(), Role: audit.RoleLocal, Reason: reason})
 	if err != nil {
-		e.notice("the audit log of %s does not have this: %v", terminal.Clean(dir), err)
+		e.notice("the audit log of %s does not have this: %v", terminal.Clean(dir), cmp.Or(errors.Unwrap(err), err))
 	}
 }
 

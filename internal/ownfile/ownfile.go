@@ -42,6 +42,19 @@ func Check(path string, ours func(beginning []byte) bool) error {
 	return err
 }
 
+// CheckFolder returns an error if there is something at a path that is not a folder, such as
+// a link to one.
+func CheckFolder(path string) error {
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil && !info.IsDir() {
+		return foreign(path)
+	}
+	return err
+}
+
 // Lock returns a lock on the file at a path, which it creates.
 func Lock(path string) *flock.Flock {
 	return flock.New(path, flock.SetPermissions(0o600), flock.SetFlag(os.O_CREATE|os.O_RDONLY|NoFollow))

@@ -25,6 +25,7 @@ func Attempt(dir string, do func() error) error {
 
 // An absence has what was not there before an attempt.
 type absence struct {
+	file           string   // the database
 	files, folders []string // the inner ones first
 }
 
@@ -34,6 +35,7 @@ func absentFrom(dir string) (a absence) {
 	if err != nil || !missing(filepath.Join(dir, databaseName)) {
 		return a
 	}
+	a.file = filepath.Join(dir, databaseName)
 	for _, name := range [...]string{databaseName, indexName, sessionkeys.FileName, lockName} {
 		for _, end := range databaseEnds {
 			if path := filepath.Join(dir, name) + end; missing(path) {
@@ -58,13 +60,12 @@ func (a *absence) remove() {
 	if !slices.ContainsFunc(append(a.folders, a.files...), func(path string) bool { return !missing(path) }) {
 		return
 	}
-	file := a.files[0]
-	if dir := filepath.Dir(file); !missing(dir) {
+	if dir := filepath.Dir(a.file); !missing(dir) {
 		if len(a.folders) > 0 && a.hasMore(dir) {
 			return
 		}
 		lock, err := takeLock(dir)
-		if err != nil || !unused(file) { // another process uses it, or has used it
+		if err != nil || !unused(a.file) { // another process uses it, or has used it
 			lock.Release()
 			return
 		}

@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/ownfile"
 	"github.com/tapedeck/tapedeck/search"
 )
 
@@ -162,8 +163,8 @@ func (x *Index) removeFile() error {
 	if x.file == "" {
 		return nil
 	}
-	for _, suffix := range [...]string{"", "-wal", "-shm"} {
-		if err := os.Remove(x.file + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	for _, end := range databaseEnds {
+		if err := os.Remove(x.file + end); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
@@ -228,7 +229,7 @@ func (x *Index) makeFile() error {
 	if x.file == "" {
 		return nil
 	}
-	f, err := os.OpenFile(x.file, os.O_CREATE|os.O_WRONLY, 0o600)
+	f, err := os.OpenFile(x.file, os.O_CREATE|os.O_WRONLY|ownfile.NoFollow, 0o600)
 	if err != nil {
 		return err
 	}

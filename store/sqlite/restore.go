@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql/driver"
 	"errors"
@@ -172,7 +173,7 @@ func emptyFolder(dir string) (*Lock, error) {
 		}
 	}
 	file := filepath.Join(dir, restoringName)
-	if err := ownfile.Check(file, isSQLite); err != nil {
+	if err := cmp.Or(ownfile.Check(file, isSQLite), checkBeside(file, missing(file))); err != nil {
 		return nil, err
 	}
 	lock, err := TakeLock(dir)
@@ -182,8 +183,9 @@ func emptyFolder(dir string) (*Lock, error) {
 	return lock, err
 }
 
-// databaseEnds are the ends of the names of a database's files.
-var databaseEnds = [...]string{"", "-wal", "-shm", "-journal"}
+// databaseEnds are the ends of the names of a database's files. They are removed in this
+// order: a file beside a database that is not there is not ours, see checkBeside.
+var databaseEnds = [...]string{"-journal", "-shm", "-wal", ""}
 
 // removeDatabase removes a database that nobody uses. An error shows when it is created.
 func removeDatabase(file string) {

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql/driver"
 	"errors"
@@ -50,6 +51,9 @@ func Salvage(ctx context.Context, from, to string, key []byte) (_ store.Salvage,
 	case !missing(target):
 		return store.Salvage{}, store.NotEmpty(to)
 	}
+	if err := cmp.Or(checkNames(target), checkBeside(copied, true)); err != nil {
+		return store.Salvage{}, err
+	}
 	keys, err := openKeys(source, key, false)
 	if err != nil {
 		return store.Salvage{}, err
@@ -59,8 +63,8 @@ func Salvage(ctx context.Context, from, to string, key []byte) (_ store.Salvage,
 	}
 	x := &salvage{dir: to, keys: keyring{keys}, key: key, found: make(map[int64]*salvaged), byID: make(map[string]*salvaged)}
 	defer func() {
-		for _, suffix := range [...]string{"", "-wal", "-shm"} {
-			if e := os.Remove(copied + suffix); e != nil && !errors.Is(e, fs.ErrNotExist) {
+		for _, end := range databaseEnds {
+			if e := os.Remove(copied + end); e != nil && !errors.Is(e, fs.ErrNotExist) {
 				err = errors.Join(err, e)
 			}
 		}

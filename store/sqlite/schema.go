@@ -16,7 +16,6 @@ import (
 	codes "modernc.org/sqlite/lib"
 
 	"github.com/tapedeck/tapedeck"
-	"github.com/tapedeck/tapedeck/internal/ownfile"
 	"github.com/tapedeck/tapedeck/store"
 )
 
@@ -40,11 +39,11 @@ func knownVersion() int64 {
 // its owner can read it, and SQLite gives the files beside it the same permissions,
 // even in a folder that is open to others.
 func inspect(file string, checkBelow int64) error {
+	if err := checkNames(file); err != nil {
+		return folderError(file, err)
+	}
 	info, err := os.Stat(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err := ownfile.Check(filepath.Join(filepath.Dir(file), indexName), isIndex); err != nil {
-			return folderError(file, err)
-		}
 		f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 		if err != nil {
 			return folderError(file, err)

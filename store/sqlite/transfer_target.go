@@ -113,8 +113,8 @@ func (t *Transfer) Begin(ctx context.Context, tables []store.TransferTable, m st
 // removeIndex removes what an earlier database of the folder has left of its search index:
 // gens would mean other sessions there.
 func (t *Transfer) removeIndex() error {
-	for _, name := range [...]string{indexName, indexName + "-wal", indexName + "-shm"} {
-		if err := os.Remove(filepath.Join(t.dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	for _, end := range databaseEnds {
+		if err := os.Remove(filepath.Join(t.dir, indexName+end)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return folderError(t.dir, err)
 		}
 	}
