@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -116,7 +114,7 @@ func (e *env) backup(ctx context.Context, dest string, f *backupFlags) error {
 	if err := e.inDatabase(); err != nil {
 		return err
 	}
-	if err := cmp.Or(sqlite.Find(e.folder()), apart(e.folder(), dest)); err != nil {
+	if err := sqlite.Find(e.folder()); err != nil {
 		return err
 	}
 	o := sqlite.BackupOptions{Files: settingFiles, Prune: f.prune, Keep: f.keep.Duration}
@@ -169,20 +167,6 @@ func (e *env) recordFolder(dir, action, outcome, reason string) {
 	if err != nil {
 		e.notice("the audit log of %s does not have this: %v", terminal.Clean(dir), cmp.Or(errors.Unwrap(err), err))
 	}
-}
-
-// apart checks that a backup is not within the data folder.
-func apart(data, dest string) error {
-	a, err1 := filepath.Abs(data)
-	b, err2 := filepath.Abs(dest)
-	if err := errors.Join(err1, err2); err != nil {
-		return err
-	}
-	if inside, err := filepath.Rel(a, b); err == nil && inside != ".." && !strings.HasPrefix(inside, ".."+string(os.PathSeparator)) {
-		return tapedeck.Errorf(tapedeck.Invalid, "the backup %s is in the data folder %s, and would be lost with it", dest, data).
-			WithHint("name a folder elsewhere, best on another disk")
-	}
-	return nil
 }
 
 func (e *env) printBackup(dest string, r *sqlite.BackupReport) error {

@@ -102,6 +102,10 @@ func (b *backup) open(ctx context.Context, dest string) (err error) {
 	if b.dest, err = filepath.Abs(dest); err != nil {
 		return err
 	}
+	if within(dest, b.dir) {
+		return tapedeck.Errorf(tapedeck.Invalid, "the backup %s is in the data folder %s, and would be lost with it", dest, b.dir).
+			WithHint("name a folder elsewhere, best on another disk")
+	}
 	if err := b.openFolder(); err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"cmp"
+	"os"
 	"path/filepath"
 
 	"github.com/tapedeck/tapedeck"
@@ -38,4 +39,35 @@ func checkBeside(file string, gone bool) error {
 		}
 	}
 	return nil
+}
+
+// within reports whether a folder, which need not exist, is another one or is in it.
+func within(dir, other string) bool {
+	at, err := filepath.Abs(dir)
+	of, statErr := os.Stat(other)
+	if err != nil || statErr != nil {
+		return false // where they are used, the error shows
+	}
+	for isReal := false; ; at = filepath.Dir(at) {
+		if !isReal { // the end of the path may not be there yet
+			if real, err := filepath.EvalSymlinks(at); err == nil {
+				at, isReal = real, true
+			}
+		}
+		if info, err := os.Stat(at); isReal && err == nil && os.SameFile(info, of) {
+			return true
+		}
+		if filepath.Dir(at) == at {
+			return false
+		}
+	}
+}
+
+// apart returns an error if the folder to which is written is in the one that is read.
+func apart(to, from string) error {
+	if !within(to, from) {
+		return nil
+	}
+	return tapedeck.Errorf(tapedeck.Invalid, "the folder %s is in %s, and that is only read", to, from).
+		WithHint("name a folder elsewhere")
 }

@@ -105,6 +105,9 @@ func (r *restore) run(ctx context.Context, dir string) (RestoreReport, error) {
 	if r.file, err = filepath.Abs(filepath.Join(dir, restoringName)); err != nil {
 		return r.report, err
 	}
+	if err := apart(dir, r.dest); err != nil {
+		return r.report, err
+	}
 	lock, err := emptyFolder(dir)
 	if err != nil {
 		return r.report, err

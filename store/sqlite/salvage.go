@@ -34,6 +34,9 @@ func Salvage(ctx context.Context, from, to string, key []byte) (_ store.Salvage,
 	if err := Find(from); err != nil {
 		return store.Salvage{}, err
 	}
+	if err := apart(to, from); err != nil {
+		return store.Salvage{}, err
+	}
 	target, err := makeFolder(to, false)
 	if err != nil {
 		return store.Salvage{}, err

@@ -200,7 +200,7 @@ func TestSalvageRefusals(t *testing.T) {
 	}{
 		"no database":      {t.TempDir(), filepath.Join(t.TempDir(), "x"), tapedeck.NotFound, "there are no sessions in"},
 		"a target in use":  {dir, used, tapedeck.Conflict, "has sessions or other data already"},
-		"the source":       {dir, dir, tapedeck.Conflict, "has sessions or other data already"},
+		"the source":       {dir, dir, tapedeck.Invalid, "is only read"},
 		"another database": {foreignFolder(t), filepath.Join(t.TempDir(), "x"), tapedeck.Conflict, "is not a Tapedeck database"},
 		"no database file": {textFolder(t), filepath.Join(t.TempDir(), "x"), tapedeck.Conflict, "or its beginning is damaged"},
 	} {
