@@ -105,13 +105,17 @@ func (e *env) restore(ctx context.Context, dest, to string, o sqlite.RestoreOpti
 	e.recordFolder(to, audit.Restore, audit.Allowed, "from "+dest+", as of "+r.Point.Time.Format(time.RFC3339))
 	if e.json {
 		return e.printJSON(map[string]any{
-			"step": "done", "backup_time": r.Point.Time, "sessions": r.Sessions, "streams": r.Streams, "events": r.Events, "bytes": r.Bytes, "left_out": r.LeftOut,
+			"step": "done", "backup_time": r.Point.Time, "sessions": r.Sessions, "streams": r.Streams, "events": r.Events, "bytes": r.Bytes, "left_out": r.LeftOut, "missing": r.Missing,
 			"problems": append([]string{}, r.Problems...), "more_problems": r.More,
 		})
 	}
 	e.printProblems(&r.Report)
-	_, err = fmt.Fprintf(e.stdout, "%s, %s, %s restored to %s and checked; %s left out\nTo serve it: tapedeck serve --data %s\n",
+	left := terminal.Count(int(r.LeftOut), "event") + " left out"
+	if o.Damaged {
+		left = terminal.Count(int(r.Missing), "event") + " missing"
+	}
+	_, err = fmt.Fprintf(e.stdout, "%s, %s, %s restored to %s and checked; %s\nTo serve it: tapedeck serve --data %s\n",
 		terminal.Count(int(r.Sessions), "session"), terminal.Count(int(r.Streams), "stream"), terminal.Count(int(r.Events), "event"),
-		terminal.Clean(to), terminal.Count(int(r.LeftOut), "event"), terminal.Clean(to))
+		terminal.Clean(to), left, terminal.Clean(to))
 	return err
 }

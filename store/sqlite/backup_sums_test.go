@@ -181,8 +181,8 @@ func (v *vault) restoresDamaged() {
 	v.Helper()
 	dir := filepath.Join(v.TempDir(), "damaged")
 	r, err := sqlite.Restore(v.Context(), v.dest, dir, sqlite.RestoreOptions{Damaged: true})
-	if err != nil || len(r.Problems) == 0 {
-		v.Fatal(r.Problems, err)
+	if err != nil || len(r.Problems) == 0 || r.Missing != 0 {
+		v.Fatal(r.Problems, r.Missing, err)
 	}
 	s := open(v.T, dir, sqlite.Options{})
 	if n, err := readOn(v.T, s, "a", tapedeck.Range{}); n != 4 || !isDamage(err, "a", 4) {
@@ -239,7 +239,7 @@ func TestBackupWithoutPages(t *testing.T) {
 	v.refusesDamage("some events in the file events-1.db cannot be read")
 	dir := filepath.Join(t.TempDir(), "damaged")
 	r, err := sqlite.Restore(t.Context(), v.dest, dir, sqlite.RestoreOptions{Damaged: true})
-	if err != nil || len(r.Problems) == 0 || r.Events < 80 || r.Events >= 100 {
+	if err != nil || len(r.Problems) == 0 || r.Events < 80 || r.Events >= 100 || r.Events+r.Missing != 100 {
 		t.Fatalf("%+v %v %v", r, err, errors.Unwrap(err))
 	}
 	s := open(t, dir, sqlite.Options{})

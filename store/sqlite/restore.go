@@ -34,6 +34,7 @@ type RestoreReport struct {
 	store.Report
 	Point   Point // that was used
 	LeftOut int64 // events of the restored sessions that came later
+	Missing int64 // events of the restored sessions that cannot be read; only with Damaged
 }
 
 // The steps of a backup and of a restore, for progress.
@@ -250,7 +251,7 @@ func (r *restore) fill() error {
 		return err
 	}
 	for _, step := range [...]func() error{
-		r.renumber, r.keepSessions, r.refuseEncrypted, r.copyEvents, r.renewSums, r.cutEnds, r.copyTables, r.writePlaces, r.correct, r.relink,
+		r.renumber, r.keepSessions, r.refuseEncrypted, r.copyEvents, r.renewSums, r.cutEnds, r.countMissing, r.copyTables, r.writePlaces, r.correct, r.relink,
 	} {
 		if err := step(); err != nil {
 			return err

@@ -161,6 +161,13 @@ func (r *restore) cutEnds() error {
 	return r.conn.exec(`DELETE FROM main.events WHERE pos IN (SELECT e.pos` + later + `)`)
 }
 
+// countMissing counts the events that the catalogue promises, and that no part has.
+func (r *restore) countMissing() (err error) {
+	r.report.Missing, err = r.conn.number(`SELECT coalesce(sum(max(head - fork_at, 0)), 0) - (SELECT count(*) FROM main.events e
+		JOIN temp.kept k ON k.gen = e.session WHERE e.offset >= k.fork_at AND e.offset < k.head) FROM temp.kept`)
+	return err
+}
+
 // tooEarly returns the error of a restore to a moment at which there was nothing yet. It
 // returns nil if the backup has nothing at all.
 func (r *restore) tooEarly() error {
