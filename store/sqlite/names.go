@@ -22,15 +22,15 @@ func checkNames(file string) error {
 }
 
 // checkBeside returns an error if there is a link or a folder in the place of a file that
-// SQLite has beside a database, and if the database is gone, when there is anything: SQLite
+// SQLite has beside a database, and if there is no database, when there is anything: SQLite
 // would remove it.
-func checkBeside(file string, gone bool) error {
+func checkBeside(file string, alone bool) error {
 	for _, end := range databaseEnds {
 		if end == "" {
 			continue
 		}
-		err := ownfile.Check(file+end, func([]byte) bool { return !gone })
-		if err != nil && gone {
+		err := ownfile.Check(file+end, func([]byte) bool { return !alone })
+		if err != nil && alone {
 			return tapedeck.Errorf(tapedeck.Invalid, "%s is there, and a file %s is not", file+end, filepath.Base(file)).
 				WithHint("move it away, or choose another folder; if a database was there, put it back").Because(err)
 		}
