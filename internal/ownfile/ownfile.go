@@ -31,6 +31,9 @@ func Check(path string, ours func(beginning []byte) bool) error {
 		return foreign(path)
 	}
 	f, err := os.OpenFile(path, os.O_RDONLY|NoFollow, 0)
+	if errors.Is(err, fs.ErrNotExist) { // another process has removed it
+		return nil
+	}
 	if err != nil {
 		return err
 	}

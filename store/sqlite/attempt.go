@@ -60,7 +60,10 @@ func (a *absence) remove() {
 	if !slices.ContainsFunc(append(a.folders, a.files...), func(path string) bool { return !missing(path) }) {
 		return
 	}
-	if dir := filepath.Dir(a.file); !missing(dir) {
+	files := a.files
+	if dir := filepath.Dir(a.file); missing(dir) {
+		files = nil // what is there by now is of another process
+	} else {
 		if len(a.folders) > 0 && a.hasMore(dir) {
 			return
 		}
@@ -71,7 +74,7 @@ func (a *absence) remove() {
 		}
 		defer lock.Release()
 	}
-	for _, path := range a.files {
+	for _, path := range files {
 		_ = os.Remove(path)
 	}
 	for _, path := range a.folders {

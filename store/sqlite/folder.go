@@ -169,6 +169,9 @@ func takeLock(dir string) (*Lock, error) {
 		if removed {
 			_ = f.Close()
 			err = os.MkdirAll(dir, 0o700)
+			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) && missing(dir) { // removed again meanwhile
+				err = nil
+			}
 		}
 		if err != nil {
 			return nil, folderError(dir, err)
