@@ -48,7 +48,7 @@ type Task struct {
 	Session string          `json:"-"`                // "" for a new session
 	Create  bool            `json:"-"`                // create the session under that id if there is none
 	Text    string          `json:"task"`             // the words of the user; not empty
-	Agent   string          `json:"agent,omitempty"`  // the agent; by default that of the session, or the server's first if the session has none
+	Agent   string          `json:"agent,omitempty"`  // the agent; by default that of the session, or the server's first if the session has none. It must be named if an outside program has written the newest run of the thread
 	Thread  string          `json:"thread,omitempty"` // without it "main"
 	Title   string          `json:"title,omitempty"`  // the title of a new session; an existing session keeps its title
 	Config  json.RawMessage `json:"config,omitempty"` // an object that the agent's runner understands; null is the same as none

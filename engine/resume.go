@@ -99,41 +99,24 @@ func (e *Engine) findPredecessor(ctx context.Context, s *tapedeck.Session, threa
 
 // chooseAgent returns the agent for a task: the one that it names, otherwise that of the
 // session, or the first one of the server. A resumed run gets the agent of that run, unless
-// the task names another one. An agent that this server does not have never becomes another
-// one: only the program that writes an external run can resume it, and the first agent of the
-// server does not answer for the one that ran before it.
+// the task names another one. No agent answers in place of one that the server does not have:
+// only the program that writes an external run resumes it, and takes what is for it.
 func (e *Engine) chooseAgent(t *api.Task, s *tapedeck.Session, f *predecessor, resume bool) (*Agent, error) {
 	if !resume || t.Agent != "" {
-		name := cmp.Or(t.Agent, s.Agent, f.agent)
-		agent, err := e.agent(name)
-		switch {
-		case tapedeck.KindOf(err) == tapedeck.NotFound && name != "" && len(e.options.Agents) > 0:
-			return nil, away(name, t.Agent != "")
-		case cmp.Or(t.Agent, s.Agent) == "":
-			return e.agent("")
+		name := cmp.Or(t.Agent, s.Agent)
+		if who := cmp.Or(name, f.agent); e.lacks(who) && len(e.options.Agents) > 0 {
+			return nil, away(who, t.Agent != "")
 		}
-		return agent, err
+		return e.agent(name)
 	}
 	name := cmp.Or(f.agent, s.Agent)
-	if name == "" {
+	switch {
+	case name == "":
 		return nil, notOurs("%s was not run by an agent of this server", f.resumes)
-	}
-	agent, err := e.agent(name)
-	if tapedeck.KindOf(err) == tapedeck.NotFound {
+	case e.lacks(name):
 		return nil, notOurs("%s was run by the agent %s, which this server does not have", f.resumes, name)
 	}
-	return agent, err
-}
-
-// away is the error of a task that would begin now, for an outside program. named means that
-// the task names it.
-func away(agent string, named bool) error {
-	why := ", and the message names no agent"
-	if named {
-		why = ", so nothing begins here"
-	}
-	return tapedeck.Errorf(tapedeck.Conflict, "%s%s", writes(agent), why).
-		WithHint("name an agent of the server; with when=queue a message that names %s waits until that program takes it", agent)
+	return e.agent(name)
 }
 
 func notOurs(format string, args ...any) error {

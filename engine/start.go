@@ -219,17 +219,14 @@ func (e *Engine) checkStart(ctx context.Context, s *tapedeck.Session, t *api.Tas
 	return e.checkUnused(ctx, t)
 }
 
-// checkAgent refuses an agent that neither the server nor the session knows.
+// checkAgent refuses an agent that neither the server nor the session knows. What is for an
+// outside program is refused later, with a better reason: see chooseAgent.
 func (e *Engine) checkAgent(ctx context.Context, s *tapedeck.Session, t *api.Task) error {
+	if away, err := e.isAway(ctx, s, t.Thread, t.Agent); away || err != nil {
+		return err
+	}
 	_, err := e.agent(t.Agent)
-	if err == nil {
-		return nil
-	}
-	away, lookErr := e.isAway(ctx, s, t.Thread, t.Agent)
-	if away { // see chooseAgent
-		return nil
-	}
-	return cmp.Or(lookErr, err)
+	return err
 }
 
 // checkUnused refuses the id of a run that the session has used. Of two tasks that

@@ -67,7 +67,7 @@ one; --move puts one last, or with --before in front of another one.`,
 		},
 	}
 	c.Flags().StringVar(&f.task.When, "when", api.WhenQueue, "what becomes of the message: queue, steer, interrupt or now")
-	c.Flags().StringVar(&f.task.Agent, "agent", "", "agent that gets the message (default: the agent of the session)")
+	c.Flags().StringVar(&f.task.Agent, "agent", "", "agent that gets the message (default: that of the open run, otherwise of what waits, otherwise of the session)")
 	c.Flags().StringVar(&f.task.Thread, "thread", "", "thread of the message (default main)")
 	c.Flags().BoolVar(&f.list, "list", false, "list the messages that wait")
 	c.Flags().StringVar(&f.withdraw, "withdraw", "", "withdraw this message")

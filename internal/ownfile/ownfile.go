@@ -16,9 +16,9 @@ import (
 // beginning is how much of a file [Check] looks at.
 const beginning = 64 << 10
 
-// Check returns an error if there is something at a path that the program has not made: a
-// symbolic link, a folder, or a file whose beginning is not ours. An empty file is ours, and
-// so is one of zeros: a crash leaves both.
+// Check returns an error if the program has not made what is at a path: a symbolic link, a
+// folder, or a file for whose beginning ours is false. An empty file and one of zeros are
+// accepted, because a crash leaves both.
 func Check(path string, ours func(beginning []byte) bool) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {

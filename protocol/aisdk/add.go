@@ -139,7 +139,7 @@ func busyWith(chat string, open *tapedeck.OpenRun) error {
 		WithHint("resume its stream, or stop it with POST %s/{agent}/%s/stop", Root, chat)
 }
 
-// repeats reports whether a request whose run has begun is that which began it: the chat has
+// repeats reports whether a request is the one that has begun its run, sent again: the chat has
 // its messages.
 func (in *input) repeats(now *view.Snapshot) bool {
 	if n := len(in.Messages); n > 0 && in.Messages[n-1].Role == payload.RoleUser {

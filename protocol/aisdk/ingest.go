@@ -14,6 +14,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/intake"
 	"github.com/tapedeck/tapedeck/internal/sse"
 	"github.com/tapedeck/tapedeck/payload"
+	"github.com/tapedeck/tapedeck/view"
 )
 
 const (
@@ -52,16 +53,20 @@ func (h *handler) ingest(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// usedBy reports whether a session has a run, or a message of a user, of this id. If that is the newest message of the
+// usedBy reports whether a session has a run of this id, or a recent message of a user. If that is the newest message of the
 // chat, parent is its last run: the stream continues the message.
 func (h *handler) usedBy(ctx context.Context, session, run string) (parent string, used bool) {
 	_, used, err := h.Views.FindInvocation(ctx, session, run)
 	if err != nil {
 		return "", false
 	}
+	if !used {
+		now, err := h.Views.Snapshot(ctx, session, view.Query{Thread: tapedeck.MainThread})
+		return "", err == nil && findMessage(&now, run) != nil
+	}
 	_, now, err := h.now(ctx, session)
-	if err != nil || !used {
-		return "", used || findMessage(&now, run) != nil
+	if err != nil {
+		return "", true
 	}
 	all := chainsOf(&now)
 	if c := all.of[run]; c != nil && c.message() == all.last.message() {

@@ -84,7 +84,7 @@ class Outbox:
         with self._change:
             self._change.wait_for(lambda: self._stopped() or not self.full())
             if self.error is not None:
-                raise self.error
+                raise self.error.with_traceback(None)  # each raise adds to it
             if self._closed:
                 raise TapedeckError("invalid", "the run has ended")
             self._queue.append((item, size))
@@ -101,7 +101,7 @@ class Outbox:
             finally:
                 self._hurry -= 1
             if self.error is not None:
-                raise self.error
+                raise self.error.with_traceback(None)  # each raise adds to it
 
     def fail(self, error: TapedeckError) -> None:
         """Ends the outbox: what has not been sent is dropped, and callers get the error."""

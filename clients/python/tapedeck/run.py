@@ -450,7 +450,7 @@ class Run:
 
     def _check_ended(self) -> None:
         if (error := self._outbox().error) is not None:
-            raise error
+            raise error.with_traceback(None)
 
     def _check(self) -> None:
         self._check_ended()

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 import time
+import traceback
 import unittest
 
 from tapedeck import Cancelled, Client, Run, Session, TapedeckError
@@ -142,6 +143,20 @@ class Record(ServerCase):
         said = [(m["role"], m["text"]) for m in s.snapshot()["messages"]]
         self.assertEqual(said, [("user", "x"), ("assistant", "before"), ("user", "And?"), ("assistant", "after")])
         self.assertEqual(taken["message"]["content"], "And?")
+
+    def test_an_error_that_is_raised_again_does_not_grow(self) -> None:
+        s = self.client.create()
+        frames = set()
+        with self.assertRaises(Cancelled), s.run("x") as run:
+            s.cancel(run.invocation)
+            self.assertTrue(run.wait_cancelled(10))
+            for _ in range(4):
+                try:
+                    run.flush()
+                except Cancelled as e:
+                    frames.add(len(traceback.extract_tb(e.__traceback__)))
+            run.flush()
+        self.assertEqual(len(frames), 1)
 
     def test_a_rewind_cancels_the_run(self) -> None:
         s = self.client.create()
