@@ -32,7 +32,7 @@ type lease struct {
 
 	failed atomic.Int64 // nanoseconds after begun at which a renewal failed last; 0 for none
 
-	skip atomic.Bool // for tests: act as if the process were stopped, and do not renew
+	skip bool // for tests: act as if the process were stopped, and do not renew; guarded by mu
 
 	mu   sync.Mutex // held during a statement about the lease
 	conn *pgx.Conn  // of its own, so that a large commit delays no renewal
@@ -174,11 +174,11 @@ var errTaken = errors.New("another server has taken over")
 
 // renew renews the lease.
 func (l *lease) renew(ctx context.Context) error {
-	if l.skip.Load() {
-		return nil
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.skip {
+		return nil
+	}
 	return l.renewLocked(ctx)
 }
 
@@ -186,7 +186,7 @@ func (l *lease) renew(ctx context.Context) error {
 func (l *lease) confirm(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.holds() || l.failing() || l.skip.Load() {
+	if l.holds() || l.failing() || l.skip {
 		return nil
 	}
 	return l.renewLocked(ctx)
