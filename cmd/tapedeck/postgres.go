@@ -147,7 +147,10 @@ func (o *appOptions) checkPlace() error {
 	if o.ephemeral {
 		return nil
 	}
-	isNote := func(b []byte) bool { _, ok := parseNote(b); return ok }
+	isNote := func(b []byte) bool { // beside a database it is ours, also if a disk has damaged it
+		_, ok := parseNote(b)
+		return ok || hasData(o.dir)
+	}
 	isPlace := func(b []byte) bool { return parsePlace(b) != "" }
 	if err := errors.Join(ownfile.Check(notePath(o.dir), isNote), ownfile.Check(filepath.Join(o.dir, placeName), isPlace)); err != nil {
 		return err

@@ -158,7 +158,9 @@ func takeLock(dir string) (*Lock, error) {
 	path := filepath.Join(dir, lockName)
 	f := ownfile.Lock(path)
 	for begin := time.Now(); ; <-time.After(5 * time.Millisecond) {
-		if err := ownfile.Check(path, isLock); err != nil {
+		// Beside a database the lock is ours, also if a disk has damaged it.
+		ours := func(beginning []byte) bool { return isLock(beginning) || !missing(filepath.Join(dir, databaseName)) }
+		if err := ownfile.Check(path, ours); err != nil {
 			return nil, folderError(dir, err)
 		}
 		ok, err := f.TryLock()
