@@ -93,15 +93,15 @@ type Started struct {
 type Cancel struct {
 	Session    string `json:"-"`
 	Invocation string `json:"invocation,omitempty"` // the run; without it the only open run
-	All        bool   `json:"all,omitempty"`        // withdraw the inputs that wait in its thread, too; otherwise the next one is run
+	All        bool   `json:"all,omitempty"`        // withdraw the inputs that wait in its thread, too, and all that wait if no run is open; otherwise the next one is run
 }
 
 // Cancelled reports what a [Cancel] did.
 type Cancelled struct {
 	Session    string          `json:"session_id"`
-	Invocation string          `json:"invocation_id"`
-	Status     tapedeck.Status `json:"status"`              // cancelled
-	Offset     int64           `json:"offset"`              // the offset of the terminal event of the run
+	Invocation string          `json:"invocation_id"`       // "" if no run was open and only inputs were withdrawn
+	Status     tapedeck.Status `json:"status"`              // cancelled; without a run that of the session
+	Offset     int64           `json:"offset"`              // the offset of the terminal event of the run; -1 without a run
 	Resumable  bool            `json:"resumable"`           // the agent had begun, so the run can be resumed
 	Withdrawn  int             `json:"withdrawn,omitempty"` // number of inputs that were withdrawn with it
 }

@@ -41,7 +41,7 @@ func (c *Client) Take(ctx context.Context, t api.Take) (api.Taken, error) {
 }
 
 // CancelAll is like [Client.Cancel], and withdraws the inputs that wait in the thread of
-// the run.
+// the run. Without an invocation and without an open run it withdraws all that wait.
 func (c *Client) CancelAll(ctx context.Context, session, invocation string) (api.Cancelled, error) {
 	return post[api.Cancelled](ctx, c, sessionPath(session, "cancel"), api.Cancel{Invocation: invocation, All: true})
 }

@@ -71,7 +71,7 @@ func (s *Session) Renew(ctx context.Context, invocation string) (api.Renewed, er
 }
 
 // CancelAll is like [Session.Cancel], and withdraws the inputs that wait in the thread of
-// the run.
+// the run. Without an invocation and without an open run it withdraws all that wait.
 func (s *Session) CancelAll(ctx context.Context, invocation string) (api.Cancelled, error) {
 	return s.deck.engine.CancelAll(ctx, s.id, invocation)
 }

@@ -401,18 +401,22 @@ func (e *Engine) withdrawAll(ctx context.Context, session, thread, reason, actor
 }
 
 // CancelAll cancels a run as [Engine.Cancel] does, and withdraws the inputs that wait in
-// its thread.
+// its thread. If it names no run and none is open, it withdraws all inputs that wait in the
+// session; if none waits, it is a [tapedeck.Conflict].
 func (e *Engine) CancelAll(ctx context.Context, session, invocation string) (api.Cancelled, error) {
 	defer e.feeder.hold(session)()
 	s, err := e.session(ctx, session)
 	if err != nil {
 		return api.Cancelled{}, err
 	}
+	if invocation == "" && len(s.Runs) == 0 {
+		return e.withdrawIdle(ctx, &s)
+	}
 	open, err := openRun(&s, invocation)
 	if err != nil {
 		return api.Cancelled{}, err
 	}
-	n, err := e.withdrawAll(ctx, session, open.Thread, "its thread was cancelled", "")
+	n, err := e.withdrawAll(ctx, session, open.Thread, withdrawnByCancel, "")
 	if err != nil {
 		return api.Cancelled{}, err
 	}
@@ -420,3 +424,15 @@ func (e *Engine) CancelAll(ctx context.Context, session, invocation string) (api
 	done.Withdrawn = n
 	return done, err
 }
+
+// withdrawIdle withdraws the inputs that wait in a session without an open run.
+func (e *Engine) withdrawIdle(ctx context.Context, s *tapedeck.Session) (api.Cancelled, error) {
+	n, err := e.withdrawAll(ctx, s.ID, "", withdrawnByCancel, "")
+	if err == nil && n == 0 {
+		err = tapedeck.Errorf(tapedeck.Conflict, "nothing is running in session %s, and no input waits", s.ID)
+	}
+	return api.Cancelled{Session: s.ID, Status: s.Status, Offset: -1, Withdrawn: n}, err
+}
+
+// withdrawnByCancel is the reason of inputs that a cancel withdraws.
+const withdrawnByCancel = "its thread was cancelled"

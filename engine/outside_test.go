@@ -66,6 +66,30 @@ func TestInputForAnOutsideAgent(t *testing.T) {
 	}
 }
 
+// Without an open run, a cancel of everything withdraws what waits in all threads.
+func TestCancelAllBetweenRuns(t *testing.T) {
+	inBubble(t, silent, func(w *world) {
+		w.create("s")
+		w.outside("inv_1", `"agent":"my-loop"`)
+		w.queue("queue", "one")
+		w.queue("steer", "two")
+		w.outsideEnds("inv_1")
+		_, err := w.Cancel(w.Context(), "s", "")
+		refuses(w, err, tapedeck.Conflict, "nothing is running in session s")
+		_, err = w.CancelAll(w.Context(), "s", "inv_1")
+		refuses(w, err, tapedeck.Conflict, "inv_1 is not running")
+		if got := w.inputs(); got != "waiting one, waiting two" {
+			w.Error(got)
+		}
+		done, err := w.CancelAll(w.Context(), "s", "")
+		if w.must(err); done.Withdrawn != 2 || done.Invocation != "" || done.Offset != -1 || w.waiting() != "" {
+			w.Errorf("got %+v", done)
+		}
+		_, err = w.CancelAll(w.Context(), "s", "")
+		refuses(w, err, tapedeck.Conflict, "and no input waits")
+	})
+}
+
 // Between the runs of an outside program no agent of the server answers in its place: a message
 // without a name is refused, and one with its name waits for it.
 func TestBetweenOutsideRuns(t *testing.T) {

@@ -8,7 +8,8 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// CancelAll stops a run, and withdraws the inputs that wait in its thread.
+// CancelAll stops a run, and withdraws the inputs that wait in its thread, or all if no run is
+// open.
 func (v *Guarded) CancelAll(ctx context.Context, session, invocation string) (api.Cancelled, error) {
 	ctx, _, err := v.g.allow(ctx, session, access.Write)
 	if err != nil {

@@ -1,14 +1,12 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tapedeck/tapedeck"
-	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
 )
 
@@ -33,8 +31,8 @@ are withdrawn, also if no run is open.`,
 					cancel = conn.CancelAll
 				}
 				done, err := cancel(c.Context(), args[0], invocation)
-				if invocation == "" && tapedeck.KindOf(err) == tapedeck.Conflict {
-					done, err = cancelIdle(c.Context(), conn, args[0], all, err)
+				if !all && invocation == "" && tapedeck.KindOf(err) == tapedeck.Conflict {
+					err = idleHint(c.Context(), conn, args[0], err)
 				}
 				if err != nil {
 					return err
@@ -48,29 +46,14 @@ are withdrawn, also if no run is open.`,
 	return c
 }
 
-// cancelIdle withdraws all messages that wait in a session without an open run, or says how
-// many wait. refused is the error if a run is open.
-func cancelIdle(ctx context.Context, c *connection, session string, all bool, refused error) (done api.Cancelled, err error) {
+// idleHint adds to the error of a cancel without an open run how many messages wait.
+func idleHint(ctx context.Context, c *connection, session string, refused error) error {
 	s, err := c.Session(ctx, session)
-	switch n := len(s.Inputs); {
-	case err != nil || len(s.Runs) > 0:
-		return done, cmp.Or(err, refused)
-	case all && n == 0:
-		return done, tapedeck.Errorf(tapedeck.Conflict, "nothing is running in session %s, and no message waits", session)
-	case n > 0 && !all:
-		return done, tapedeck.Errorf(tapedeck.Conflict, "nothing is running in session %s", session).
-			WithHint("%s in the queue; --all withdraws what waits", terminal.Count(n, "message"))
+	if err != nil || len(s.Runs) > 0 || len(s.Inputs) == 0 {
+		return refused
 	}
-	for _, in := range s.Inputs {
-		if _, err := c.Withdraw(ctx, api.Withdraw{Session: session, Input: in.ID}); err != nil {
-			return done, err
-		}
-		done.Withdrawn++
-	}
-	if done.Withdrawn == 0 {
-		return done, refused
-	}
-	return done, nil
+	return tapedeck.Errorf(tapedeck.Conflict, "nothing is running in session %s", session).
+		WithHint("%s in the queue; --all withdraws what waits", terminal.Count(len(s.Inputs), "message"))
 }
 
 func (e *env) printCancelled(d api.Cancelled) error {

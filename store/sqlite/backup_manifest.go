@@ -212,6 +212,9 @@ func backupError(dir string, err error) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return tapedeck.Errorf(tapedeck.Invalid, "a file of the backup %s is missing", dir).
 			WithHint("use another backup; to make a new one, name an empty folder").Because(err)
+	case isInTheWay(err):
+		return tapedeck.Errorf(tapedeck.Invalid, "the backup %s cannot be used: %s", dir, inTheWay(dir)).
+			WithHint("a backup is a folder").Because(err)
 	}
 	return tapedeck.Errorf(tapedeck.Unavailable, "the backup %s cannot be used", dir).WithHint("look at its disk").Because(err)
 }

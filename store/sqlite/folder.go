@@ -67,12 +67,31 @@ func folderError(dir string, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrPermission):
 		reason = "cannot be used: permission denied"
-	case errors.Is(err, fs.ErrExist), strings.Contains(err.Error(), "not a directory"):
-		reason = "cannot be used: there is a file of that name"
+	case isInTheWay(err):
+		reason = "cannot be used: " + inTheWay(dir)
 	case errors.As(err, &path):
 		reason = "cannot be used: " + path.Err.Error()
 	}
 	return tapedeck.Errorf(tapedeck.Invalid, "the data folder %s %s", dir, reason).Because(err)
+}
+
+// isInTheWay reports whether something in a path is not a folder.
+func isInTheWay(err error) bool {
+	return errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.ENOTDIR)
+}
+
+// inTheWay says what in the path of a folder is not a folder.
+func inTheWay(dir string) string {
+	for p := dir; ; p = filepath.Dir(p) {
+		info, err := os.Lstat(p)
+		switch {
+		case err != nil && p != filepath.Dir(p):
+			continue // it is deeper than what is in the way
+		case err == nil && info.Mode()&fs.ModeSymlink != 0:
+			return p + " is a link, and what it names is no folder"
+		}
+		return p + " is no folder"
+	}
 }
 
 // A Lock keeps other processes out of a data folder. The system releases it when

@@ -186,12 +186,28 @@ func TestDamage(t *testing.T) {
 	}
 }
 
+// An error names what is in the way of a folder, not only the folder.
 func TestNoFolder(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "file")
+	dir := t.TempDir()
+	file, link := filepath.Join(dir, "file"), filepath.Join(dir, "link")
 	write(t, file, "x")
-	for _, dir := range []string{"", file, filepath.Join(file, "below"), "a\x00b"} {
-		if _, err := sqlite.Open(t.Context(), dir, sqlite.Options{}); tapedeck.KindOf(err) != tapedeck.Invalid {
-			t.Errorf("%q: got %v", dir, err)
+	if err := os.Symlink(filepath.Join(dir, "nowhere"), link); err != nil {
+		t.Fatal(err)
+	}
+	for folder, want := range map[string]string{
+		"":                            "no data folder is given",
+		file:                          file + " is no folder",
+		filepath.Join(file, "a", "b"): file + " is no folder",
+		link:                          link + " is a link, and what it names is no folder",
+		filepath.Join(link, "below"):  link + " is a link, and what it names is no folder",
+		filepath.Join(dir, "a\x00b"):  "cannot be used",
+	} {
+		_, err := sqlite.Open(t.Context(), folder, sqlite.Options{})
+		if tapedeck.KindOf(err) != tapedeck.Invalid || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %v, want %s", folder, err, want)
 		}
+	}
+	if _, err := sqlite.CheckBackup(t.Context(), file, nil); err == nil || !strings.Contains(err.Error(), file+" is no folder") {
+		t.Errorf("got %v", err)
 	}
 }

@@ -180,7 +180,7 @@ func parse(path string, text []byte) (Config, error) {
 	}
 	if unknown := slices.DeleteFunc(md.Undecoded(), inAny); len(unknown) > 0 {
 		return c, tapedeck.Errorf(tapedeck.Invalid, "%s:%d: there is no setting %q", path, tomltype.LineOf(text, unknown[0]), strings.Join(unknown[0], ".")).
-			WithHint("docs/agents/README.md lists all settings")
+			WithHint("%s", unknownHint(unknown[0]))
 	}
 	for _, check := range []func() error{c.budgets.check, c.retention.check} {
 		if err := check(); err != nil {
@@ -205,6 +205,14 @@ func parse(path string, text []byte) (Config, error) {
 		}
 	}
 	return c, nil
+}
+
+// unknownHint says what to write in place of a setting that does not exist.
+func unknownHint(key toml.Key) string {
+	if key[0] == "agents" {
+		return "each agent begins with [[agent]]"
+	}
+	return "docs/agents/README.md lists all settings"
 }
 
 // A misplaced is an error of a setting that is in no list of tables.

@@ -169,6 +169,17 @@ func TestConfigErrors(t *testing.T) {
 	}
 }
 
+func TestAgentsHint(t *testing.T) {
+	for text, want := range map[string]string{
+		"[[agents]]\nname = \"a\"\n": "each agent begins with [[agent]]",
+		"colour = 1\n":               "docs/agents/README.md lists all settings",
+	} {
+		if _, err := parse("x.toml", []byte(text)); err == nil || hintOf(err) != want {
+			t.Errorf("%s: got %v, %q", text, err, hintOf(err))
+		}
+	}
+}
+
 // What only the runner knows of an agent is an error with a line, too.
 func TestBuildErrors(t *testing.T) {
 	for text, want := range map[string]string{
