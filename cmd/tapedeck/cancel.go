@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
 )
 

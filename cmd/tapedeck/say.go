@@ -52,7 +52,7 @@ one; --move puts one last, or with --before in front of another one.`,
   tapedeck say ses_01J… --move inp_01J… --before inp_01K…`,
 		Args: sessionAnd(0, 1, "a session and a text, in quotes"),
 		RunE: func(c *cobra.Command, args []string) error {
-			err := f.check(args)
+			err := f.check(c, args)
 			if err != nil {
 				return err
 			}
@@ -78,7 +78,7 @@ one; --move puts one last, or with --before in front of another one.`,
 }
 
 // check checks that the command has exactly one thing to do.
-func (f *sayFlags) check(args []string) error {
+func (f *sayFlags) check(c *cobra.Command, args []string) error {
 	f.task.Session = args[0]
 	n := 0
 	for _, given := range []bool{len(args) == 2, f.list, f.withdraw != "", f.move != ""} {
@@ -95,6 +95,15 @@ func (f *sayFlags) check(args []string) error {
 		return usageError("--before goes with --move")
 	case len(args) == 2:
 		f.task.Text = args[1]
+		return nil
+	}
+	for _, flag := range []string{"when", "agent", "permissions"} {
+		if c.Flags().Changed(flag) {
+			return usageError("--%s goes with a text", flag)
+		}
+	}
+	if f.task.Thread != "" && !f.list {
+		return usageError("--thread goes with a text or with --list")
 	}
 	return nil
 }
