@@ -30,7 +30,7 @@ func (h *handler) addMessages(w http.ResponseWriter, r *http.Request) error {
 	id, err := chat(r)
 	in := new(input)
 	if err == nil {
-		err = h.readJSON(w, r, in)
+		err = h.readRequest(w, r, in)
 	}
 	if err == nil && in.Run != "" {
 		err = tapedeck.CheckID("the run", in.Run)

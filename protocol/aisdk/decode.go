@@ -108,7 +108,7 @@ const maxNesting = 500
 // readInput reads the request for a run of the agent in the path.
 func (h *handler) readInput(w http.ResponseWriter, r *http.Request) (*input, error) {
 	in := new(input)
-	err := h.readJSON(w, r, in)
+	err := h.readRequest(w, r, in)
 	if err == nil {
 		in.version, err = versionOf(r)
 	}
@@ -118,20 +118,25 @@ func (h *handler) readInput(w http.ResponseWriter, r *http.Request) (*input, err
 	if err == nil {
 		err = tapedeck.CheckID("the id of the chat", in.ID)
 	}
-	if err != nil {
-		return nil, err
+	return in, err
+}
+
+// readRequest reads the body of a request for a chat.
+func (h *handler) readRequest(w http.ResponseWriter, r *http.Request, in *input) error {
+	if err := h.readJSON(w, r, in); err != nil {
+		return err
 	}
 	switch in.Trigger {
 	case "":
 		in.Trigger = submit
 	case submit, regenerate:
 	default:
-		return nil, tapedeck.Errorf(tapedeck.Invalid, "the trigger must be %s or %s, not %.100q", submit, regenerate, in.Trigger)
+		return tapedeck.Errorf(tapedeck.Invalid, "the trigger must be %s or %s, not %.100q", submit, regenerate, in.Trigger)
 	}
 	if jsonobj.IsNull(in.Config) {
 		in.Config = nil
 	}
-	return in, nil
+	return nil
 }
 
 // readJSON reads the body, a JSON object.
@@ -208,6 +213,10 @@ func (m *message) logged() ([]payload.Message, error) {
 			}
 			parts = append(parts, filePart(p))
 		}
+	}
+	if len(parts) == 0 {
+		return nil, tapedeck.Errorf(tapedeck.Invalid, "the message %.100q has neither a text nor a file", m.ID).
+			WithHint("other parts of a message of the user are not stored")
 	}
 	if len(parts) == len(texts) || m.Role == payload.RoleSystem {
 		return []payload.Message{payload.NewMessage(m.ID, m.Role, strings.Join(texts, "\n"))}, nil

@@ -16,7 +16,8 @@ import (
 func TestHostileRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		const words = `"messages":[{"id":"u","role":"user","parts":[{"type":"text","text":"hi"}]}]`
+		const word = `{"id":"u","role":"user","parts":[{"type":"text","text":"hi"}]}`
+		const words = `"messages":[` + word + `]`
 		deep := strings.Repeat("[", 600) + strings.Repeat("]", 600)
 		for name, test := range map[string]struct {
 			path, media, body string
@@ -46,7 +47,9 @@ func TestHostileRequests(t *testing.T) {
 			"an empty answer":        {"/aisdk/steps", "application/json", `{"id":"t","messages":[{"id":"a","role":"assistant","parts":[{"type":"reasoning","text":"x"}]}]}`, 400, "no new message"},
 			"parts of no list":       {"/aisdk/steps", "application/json", `{"id":"t","messages":[{"id":"u","role":"user","parts":"hi"}]}`, 400, "cannot be a JSON string"},
 			"a file without a url":   {"/aisdk/steps", "application/json", `{"id":"t","messages":[{"id":"u","role":"user","parts":[{"type":"file","mediaType":"a/b"}]}]}`, 400, "no url"},
-			"two of one id":          {"/aisdk/steps", "application/json", `{"id":"t","messages":[{"id":"u","role":"user","parts":[]},{"id":"u","role":"user","parts":[]}]}`, 400, `two new messages have the id "u"`},
+			"two of one id":          {"/aisdk/steps", "application/json", `{"id":"t","messages":[` + word + `,` + word + `]}`, 400, `two new messages have the id "u"`},
+			"no text and no file":    {"/aisdk/steps", "application/json", `{"id":"t","messages":[{"id":"u","role":"user","parts":[{"type":"data-place","data":{}}]}]}`, 400, `the message "u" has neither a text nor a file`},
+			"a bad trigger to add":   {"/aisdk/web/t/messages", "application/json", `{"trigger":"now",` + words + `}`, 400, "the trigger must be"},
 			"an approval of none":    {"/aisdk/steps", "application/json", `{"id":"t","messages":[{"id":"a","role":"assistant","parts":[{"type":"tool-x","toolCallId":"c","state":"approval-responded","approval":{"id":"q","approved":true}}]}]}`, 404, `no question "q"`},
 			"an unknown path":        {"/aisdk/steps/t/nothing", "application/json", "{}", 404, "nothing at"},
 			"a stop elsewhere":       {"/aisdk/web/t/stop", "", "", 200, `{"stopped":false}`},

@@ -83,13 +83,14 @@ func appendControl(b []byte, p *page, gen, cursor int64) []byte {
 // JSON that arrived through this protocol is one line, but that of a program that writes
 // to the store need not be.
 type lines struct {
-	w  sink
-	cr bool // the last byte was a CR, which has already ended its line
+	w    sink
+	cr   bool // the last byte was a CR, which has already ended its line
+	some bool // the line has a byte
 }
 
-// WriteByte writes a byte that does not end a line.
+// WriteByte writes a byte that ends no line and is no space.
 func (l *lines) WriteByte(c byte) error {
-	l.cr = false
+	l.cr, l.some = false, true
 	return l.w.WriteByte(c)
 }
 
@@ -107,8 +108,9 @@ func (l *lines) Write(b []byte) (int, error) {
 		if i < 0 {
 			break
 		}
-		_, _ = l.w.Write(b[:i])
+		_ = l.add(b[:i])
 		_, _ = io.WriteString(l.w, "\ndata:")
+		l.some = false
 		if b[i] == '\r' && i+1 < len(b) && b[i+1] == '\n' {
 			i++
 		} else if b[i] == '\r' && i+1 == len(b) {
@@ -116,8 +118,21 @@ func (l *lines) Write(b []byte) (int, error) {
 		}
 		b = b[i+1:]
 	}
+	return n, l.add(b)
+}
+
+// add writes bytes of one line. Readers of event streams drop a space after the colon, so a
+// line that begins with a space gets one more.
+func (l *lines) add(b []byte) error {
+	if len(b) == 0 {
+		return nil
+	}
+	if !l.some && b[0] == ' ' {
+		_ = l.w.WriteByte(' ')
+	}
+	l.some = true
 	_, err := l.w.Write(b)
-	return n, err
+	return err
 }
 
 // noByte is a sink to which no single bytes are written.

@@ -129,6 +129,8 @@ func watchOnce(t testing.TB, handler http.Handler, path string) string {
 func FuzzTextEvents(f *testing.F) {
 	f.Add([]byte("a\r"), []byte("\nb"))
 	f.Add([]byte("\n\nevent: control\ndata: {}"), []byte("\r\r"))
+	f.Add([]byte("The"), []byte(" quick\n  brown\r\n "))
+	f.Add([]byte(" \r"), []byte("\n fox"))
 	f.Fuzz(func(t *testing.T, a, b []byte) {
 		if len(a) == 0 || len(b) == 0 {
 			return

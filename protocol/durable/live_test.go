@@ -79,16 +79,19 @@ func watch(t *testing.T, handler http.Handler, path string, headers ...string) *
 	return s
 }
 
-// decodeEvents returns the data of the data events in an event stream.
+// decodeEvents returns the data of the data events in an event stream. As the standard says, it
+// takes one space after the colon away.
 func decodeEvents(t testing.TB, stream string, encoded bool) string {
 	t.Helper()
 	var out strings.Builder
 	for event := range strings.SplitSeq(strings.TrimSuffix(stream, "\n\n"), "\n\n") {
 		name, data := "", []string{}
 		for line := range strings.SplitSeq(event, "\n") {
-			switch field, value, _ := strings.Cut(line, ":"); field {
+			field, value, _ := strings.Cut(line, ":")
+			value = strings.TrimPrefix(value, " ")
+			switch field {
 			case "event":
-				name = strings.TrimPrefix(value, " ")
+				name = value
 			case "data":
 				data = append(data, value)
 			}
