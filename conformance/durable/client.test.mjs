@@ -121,6 +121,19 @@ test("bytes are unchanged, also over SSE", async () => {
   expect(Uint8Array.from(got.slice(1024))).toEqual(sent)
 })
 
+test("text keeps its spaces over SSE", async () => {
+  const url = urlOf("text")
+  const sent = ["The", " quick", "\n  brown\n", " ", " fox\n "]
+  const writer = await DurableStream.create({ url, contentType: "text/plain" })
+  await writer.append(sent[0])
+  const live = await stream({ url, live: "sse", signal: abort.signal })
+  let got = ""
+  live.subscribeText((chunk) => void (got += chunk.text))
+  await until(() => expect(got).toBe("The"))
+  for (const text of sent.slice(1)) await writer.append(text)
+  await until(() => expect(got).toBe(sent.join("")))
+})
+
 describe("a session", () => {
   const id = `ses_${run.replaceAll("-", "_")}`
   const url = `${base}/v1/stream/sessions/${id}`
