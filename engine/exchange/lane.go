@@ -40,6 +40,7 @@ type lane struct {
 	usage   *payload.TokenCounts // of the answer
 	sum     []payload.TokenUsage // of the run, by model
 	calls   map[string][]string  // ids of calls, newest last, by the id in the source
+	latest  []string             // the calls of the answer, oldest first
 	open    map[string]struct{}  // calls of the run without a result
 }
 
@@ -162,7 +163,7 @@ func (l *lane) answer(source string) {
 	}
 	l.endAnswer()
 	l.turn++
-	l.source, l.hasText = source, false
+	l.source, l.hasText, l.latest = source, false, nil
 	l.message = l.unique(source, "msg")
 }
 
@@ -238,7 +239,10 @@ func (l *lane) reasoning(s, encrypted string) {
 // call adds a tool call.
 func (l *lane) call(given, name, args string) {
 	id := l.unique(given, "call")
-	l.calls[given] = append(l.unanswered(given), id)
+	if given != "" {
+		l.calls[given] = append(l.unanswered(given), id)
+	}
+	l.latest = append(l.latest, id)
 	l.open[id] = struct{}{}
 	l.emitTurn(payload.ToolCallStart{ToolCallID: id, ToolCallName: name, ParentMessageID: l.message, Attributed: l.common()})
 	for delta := range deltas(args) {
@@ -261,10 +265,12 @@ func (l *lane) unanswered(given string) []string {
 	return ids[max(0, len(ids)-maxUnanswered+1):]
 }
 
-// answered returns the call to which a result belongs. Sources use ids again, or
-// leave them out. Then the result belongs to the first waiting call, or to the
-// last call if none is waiting.
+// answered returns the call to which a result belongs. Sources use ids again: then
+// the result belongs to the first waiting call, or to the last call if none is waiting.
 func (l *lane) answered(given string) string {
+	if given == "" {
+		return l.nextOfAnswer()
+	}
 	if ids := l.unanswered(given); len(ids) > 0 {
 		return ids[0]
 	}
@@ -274,6 +280,17 @@ func (l *lane) answered(given string) string {
 		l.calls[given] = ids
 	}
 	return ids[len(ids)-1]
+}
+
+// nextOfAnswer returns the call to which a result without an id belongs: the oldest
+// waiting call of the answer before it, or one of its own if none is waiting.
+func (l *lane) nextOfAnswer() string {
+	for ; len(l.latest) > 0; l.latest = l.latest[1:] {
+		if _, open := l.open[l.latest[0]]; open {
+			return l.latest[0]
+		}
+	}
+	return l.unique("", "call")
 }
 
 // result adds the result of a call. A result without a call is kept, too: the

@@ -40,6 +40,7 @@ func TestAnswers(t *testing.T) {
 	answer := func(id, text string) string {
 		return `{"role":"tool","tool_call_id":"` + id + `","content":"` + text + `"}`
 	}
+	said := `{"role":"assistant","content":"I look."}`
 	tests := []struct {
 		name string
 		in   []string
@@ -49,6 +50,11 @@ func TestAnswers(t *testing.T) {
 		{"an id again, later", []string{call("a"), answer("a", "1"), call("a"), answer("a", "2")}, "a=1 a_4=2"},
 		{"an id again, at once", []string{call("a", "a"), answer("a", "1"), answer("a", "2")}, "a=1 a_2=2"},
 		{"no ids", []string{call("", ""), answer("", "1"), answer("", "2")}, "call_2=1 call_3=2"},
+		{"answers without ids", []string{call("a", "b"), answer("", "1"), answer("", "2")}, "a=1 b=2"},
+		{"some answers without ids", []string{call("a", "b", "c"), answer("b", "2"), answer("", "1"), answer("", "3")}, "a=1 b=2 c=3"},
+		{"more answers than calls", []string{call("a"), answer("", "1"), answer("", "2"), answer("", "3")}, "a=1 call_3=2 call_5=3"},
+		{"no calls and no ids", []string{said, answer("", "1"), answer("", "2"), said, answer("", "3")}, "call_2=1 call_4=2 call_7=3"},
+		{"of the answer before", []string{call("a"), call("b"), answer("", "2"), answer("a", "1")}, "a=1 b=2"},
 		{"an answer again", []string{call("a"), answer("a", "1"), answer("a", "2")}, "a=2"},
 		{"to no call", []string{answer("a", "1"), call("a"), answer("a", "2")}, "a=1 a_3=2"},
 		{"after the user went on", []string{call("a"), `{"role":"user","content":"?"}`, answer("a", "late")}, "a=late"},
