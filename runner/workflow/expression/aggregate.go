@@ -105,18 +105,6 @@ func extreme(op string, wanted int) function {
 	}
 }
 
-// nullForEmpty returns f, but with null as the result for an empty list. So it is in FEEL.
-func nullForEmpty(f function) function {
-	return func(b *budget, a []any) (any, error) {
-		if len(a) == 1 {
-			if l, ok := list(a[0]); ok && len(l) == 0 {
-				return nil, nil //nolint:nilnil // null is a value
-			}
-		}
-		return f(b, a)
-	}
-}
-
 func sum(b *budget, a []any) (any, error) {
 	if len(a) != 1 {
 		return wrong("sum takes a list")

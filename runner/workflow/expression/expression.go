@@ -55,7 +55,7 @@ func Compile(text string) (*Program, error) {
 		return nil, err
 	}
 	p := &Program{text: strings.TrimSpace(text)}
-	names, guarded := &collector{}, &guards{source: []rune(translated), widened: widened}
+	names, guarded := &collector{}, &guards{source: []rune(translated), widened: widened, lang: lang}
 	p.code, err = expr.Compile(translated, withFunctions,
 		expr.Patch(names), expr.Patch(guarded), expr.Optimize(false), expr.DisableIfOperator(), expr.MaxNodes(maxNodes))
 	if names.err != nil {

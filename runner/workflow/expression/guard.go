@@ -45,6 +45,7 @@ var operators = map[string]string{
 type guards struct {
 	source  []rune   // that the tree is of; locations count runes
 	widened []string // see translator
+	lang    dialect
 	err     *tapedeck.Error
 }
 
@@ -76,6 +77,9 @@ func (g *guards) Visit(node *ast.Node) {
 		case ok && id.Value == literalName:
 			ast.Patch(node, g.number(n.Arguments[0].(*ast.StringNode).Value))
 		case ok && functions[id.Value] != nil:
+			if patterns[id.Value] && len(n.Arguments) > 1 {
+				g.pattern(n.Arguments[1], feel)
+			}
 			ast.Patch(node, guarded(own(id.Value, n.Arguments...)))
 		}
 	case *ast.PairNode:
@@ -88,7 +92,33 @@ func (g *guards) Visit(node *ast.Node) {
 	case *ast.SliceNode:
 		ast.Patch(node, guarded(sliceCall(n)))
 	case *ast.MapNode:
+		g.keys(n)
 		ast.Patch(node, guarded(n))
+	}
+}
+
+// keys refuses an object that has a key twice: it would keep one of the values.
+func (g *guards) keys(n *ast.MapNode) {
+	seen := map[string]bool{}
+	for _, p := range n.Pairs {
+		if key, ok := p.(*ast.PairNode).Key.(*ast.StringNode); ok {
+			if seen[key.Value] {
+				g.refuse("the key %s is twice in one object", quote(key.Value))
+			}
+			seen[key.Value] = true
+		}
+	}
+}
+
+// patterns are our functions whose second argument is a regular expression of FEEL.
+var patterns = map[string]bool{"matches_feel": true, "replace_pattern": true, "split_pattern": true}
+
+// pattern refuses what is written in the expression and is no regular expression.
+func (g *guards) pattern(n ast.Node, lang dialect) {
+	if s, ok := n.(*ast.StringNode); ok {
+		if _, err := parsePattern(s.Value, lang); err != nil {
+			g.refuse("%s", err)
+		}
 	}
 }
 
@@ -149,6 +179,7 @@ func (g *guards) binary(node *ast.Node, n *ast.BinaryNode) {
 	mismatch := false
 	switch n.Operator {
 	case "matches":
+		g.pattern(n.Right, plain)
 		ast.Patch(node, own("matches_pattern", n.Left, n.Right))
 		return
 	case "contains":
@@ -158,6 +189,9 @@ func (g *guards) binary(node *ast.Node, n *ast.BinaryNode) {
 		n.Right = own(lengthName, n.Right)
 		return
 	case "==", "!=":
+		if g.lang == feel {
+			left, right = max(left, builtKind(n.Left)), max(right, builtKind(n.Right))
+		}
 		mismatch = left != right && left > nullLiteral && right > nullLiteral
 		if !mismatch && (shortLiteral(n.Left) || shortLiteral(n.Right)) {
 			return // expr-lang compares texts, booleans and null as we do, and faster
@@ -191,7 +225,24 @@ const (
 	boolLiteral
 	textLiteral
 	numberLiteral
+	listLiteral
+	objectLiteral
 )
+
+// builtKind tells lists and objects that are written in the expression.
+func builtKind(n ast.Node) int {
+	c, ok := n.(*ast.CallNode)
+	if !ok || c.Callee.String() != guardName {
+		return noLiteral
+	}
+	switch c.Arguments[0].(type) {
+	case *ast.ArrayNode:
+		return listLiteral
+	case *ast.MapNode:
+		return objectLiteral
+	}
+	return noLiteral
+}
 
 // literalKind tells values that are written in the expression. An operator that can only
 // fail with them is refused before anything runs.
@@ -224,6 +275,12 @@ func literalText(n ast.Node) string {
 		return text(n.Value)
 	case *ast.IdentifierNode:
 		return variableName(n.Value)
+	}
+	switch builtKind(n) {
+	case listLiteral:
+		return "a list"
+	case objectLiteral:
+		return "an object"
 	}
 	return "a value"
 }

@@ -10,7 +10,7 @@ import (
 const maxMatch = 100_000_000
 
 // pattern compiles a regular expression of Go for a text. The flags are those of FEEL.
-func (b *budget) pattern(text, expression, flags string) (*regexp.Regexp, error) {
+func (b *budget) pattern(text, expression, flags string, lang dialect) (*regexp.Regexp, error) {
 	if flags != "" {
 		if strings.Trim(flags, "ims") != "" {
 			_, err := wrong("the flags %s are not supported, only i, m and s", quote(flags))
@@ -21,9 +21,8 @@ func (b *budget) pattern(text, expression, flags string) (*regexp.Regexp, error)
 	if err := b.spend(24 * len(expression)); err != nil {
 		return nil, err
 	}
-	parsed, err := syntax.Parse(expression, syntax.Perl)
+	parsed, err := parsePattern(expression, lang)
 	if err != nil {
-		_, err := wrong("%s is not a regular expression", quote(expression))
 		return nil, err
 	}
 	program, err := syntax.Compile(parsed.Simplify())
@@ -34,7 +33,7 @@ func (b *budget) pattern(text, expression, flags string) (*regexp.Regexp, error)
 	if err := b.spend(len(program.Inst) * (32 + len(text)/3)); err != nil {
 		return nil, err
 	}
-	return regexp.Compile(expression)
+	return regexp.Compile(parsed.String())
 }
 
 // allTexts returns the arguments as texts. The last ones may be absent.
@@ -52,16 +51,20 @@ func allTexts(a []any, least, most int) ([]string, bool) {
 	return out, true
 }
 
-// matchesPattern is the operator matches, and the function matches of FEEL.
+// matchesPattern is the operator matches.
 func matchesPattern(b *budget, a []any) (any, error) {
 	if len(a) > 0 && a[0] == nil {
 		return false, nil
 	}
+	return match(b, a, plain)
+}
+
+func match(b *budget, a []any, lang dialect) (any, error) {
 	t, ok := allTexts(a, 2, 3)
 	if !ok {
 		return wrong("it takes a text and a pattern")
 	}
-	r, err := b.pattern(t[0], t[1], t[2])
+	r, err := b.pattern(t[0], t[1], t[2], lang)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +77,7 @@ func replacePattern(b *budget, a []any) (any, error) {
 	if !ok {
 		return wrong("it takes a text, a pattern, what to write instead, and perhaps flags")
 	}
-	r, err := b.pattern(t[0], t[1], t[3])
+	r, err := b.pattern(t[0], t[1], t[3], feel)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +127,7 @@ func splitPattern(b *budget, a []any) (any, error) {
 	if !ok {
 		return wrong("it takes a text and a pattern")
 	}
-	r, err := b.pattern(t[0], t[1], "")
+	r, err := b.pattern(t[0], t[1], "", feel)
 	if err != nil {
 		return nil, err
 	}

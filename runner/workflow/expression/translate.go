@@ -31,31 +31,6 @@ func dialectOf(text string) (string, dialect) {
 	return text, plain
 }
 
-// feelFunctions are the functions of FEEL that have another name here. Names of several
-// words are possible only there.
-var feelFunctions = map[string]string{
-	"string length": "len", "upper case": "upper", "lower case": "lower",
-	"string join": "join", "starts with": "starts_with", "ends with": "ends_with",
-	"list contains": "list_contains", "is defined": "is_defined", "get or else": "get_or_else",
-	"distinct values": "uniq", "get value": "get", "contains": "string_contains",
-	"substring": "substring", "count": "len", "number": "float", "ceiling": "ceil", "concatenate": "concat",
-	"replace": "replace_pattern", "split": "split_pattern", "matches": "matches_pattern", "is empty": "is_empty",
-	"sum": "sum_feel", "mean": "mean_feel", "median": "median_feel",
-}
-
-// feelTimes are functions of FEEL whose values have no form in JSON or change with the
-// clock: a decision has to be the same when it is made again.
-var feelTimes = map[string]bool{
-	"date and time": true, "date": true, "time": true, "duration": true, "now": true, "today": true,
-	"years and months duration": true, "day of week": true, "day of year": true, "month of year": true, "week of year": true, "last day of month": true,
-}
-
-// feelWords are words that begin or join constructs of FEEL that are not supported.
-var feelWords = map[string]string{
-	"for": "use map(list, # + 1)", "some": "use any(list, # > 1)", "every": "use all(list, # > 1)",
-	"between": "use a >= 1 and a <= 9", "instance": "use type(a) == \"string\"", "satisfies": "use any(list, # > 1) or all(list, # > 1)", "return": "use map(list, # + 1)",
-}
-
 var juelOperators = map[string]string{"eq": "==", "ne": "!=", "lt": "<", "gt": ">", "le": "<=", "ge": ">=", "div": "/", "mod": "%", "empty": "is_empty"}
 
 // wordOperators stand between or before values, so a name may follow them.
@@ -116,10 +91,17 @@ func (t *translator) group(depth int, branch bool) (string, error) {
 		return "", t.refuse("it has more than %d levels", maxDepth)
 	}
 	var b strings.Builder
+	power := false
 	for t.i < len(t.tokens) {
 		tok := t.tokens[t.i]
 		if tok.closes() || !t.member() && (tok.isWord("then") || tok.isWord("else")) || branch && (tok.is(",") || tok.is(";")) {
 			break
+		}
+		switch {
+		case (tok.is("**") || tok.is("^")) && power && t.lang == feel:
+			return "", t.refuse("it has a power of a power").WithHint("write (a ** b) ** c, as FEEL reads it, or a ** (b ** c)")
+		case tok.kind == operatorToken && t.afterValue() && !t.continues(), wordOperators[tok.text] && !t.member():
+			power = tok.is("**") || tok.is("^")
 		}
 		text, err := t.one(depth)
 		if err != nil {
@@ -138,16 +120,17 @@ var lineBreaks = strings.NewReplacer("\n", "\\n", "\r", "\\r")
 func (t *translator) one(depth int) (string, error) {
 	tok := t.tokens[t.i]
 	switch {
+	case t.key():
+		return t.takeKey(), nil
 	case tok.kind == wordToken && !t.member():
 		return t.word(depth)
+	case tok.is("-") && t.lang == feel && !t.afterValue():
+		return t.negative(depth)
 	case tok.opens():
 		return t.bracket(depth)
 	case tok.kind == stringToken && tok.text[0] != '`':
 		t.i++
 		return lineBreaks.Replace(joinHalves(t.escapes(tok.text))), nil
-	case tok.kind == numberToken && t.key():
-		t.i++
-		return strconv.Quote(tok.text), nil
 	case tok.kind == numberToken:
 		t.i++
 		return t.number(tok.text)
@@ -302,7 +285,7 @@ func (t *translator) word(depth int) (string, error) {
 		return "", unknownFunction(name)
 	case last > t.i && t.lang == juel:
 		return "", t.refuse("%q is no name: a name of JUEL has no spaces", name)
-	case !called && !t.key():
+	case !called:
 		name = environmentName(name)
 	}
 	t.i = last + 1
@@ -314,15 +297,6 @@ func (t *translator) word(depth int) (string, error) {
 func (t *translator) namesFunction() bool {
 	tok := t.tokens[t.i]
 	return (tok.text == "contains" || tok.text == "matches" && t.lang == feel) && t.call(t.i+1) && !t.afterValue()
-}
-
-func feelWord(name string) string {
-	for word := range strings.FieldsSeq(name) {
-		if feelWords[word] != "" {
-			return word
-		}
-	}
-	return ""
 }
 
 // variablePrefix marks a variable that has the name of a function, or spaces in its
@@ -349,9 +323,32 @@ func variableName(name string) string {
 	return name
 }
 
-// key reports whether the token is the key of an object.
+// key reports whether a key of an object begins at the token: a number, or words.
 func (t *translator) key() bool {
-	return t.i > 0 && t.i+1 < len(t.tokens) && t.tokens[t.i+1].is(":") && (t.tokens[t.i-1].is("{") || t.tokens[t.i-1].is(","))
+	tok := t.tokens[t.i]
+	if t.i == 0 || !t.tokens[t.i-1].is("{") && !t.tokens[t.i-1].is(",") || tok.kind != numberToken && tok.kind != wordToken || tok.text[0] == '#' {
+		return false
+	}
+	end := t.keyEnd()
+	return end < len(t.tokens) && t.tokens[end].is(":")
+}
+
+// keyEnd returns the place behind the key at the token.
+func (t *translator) keyEnd() int {
+	end := t.i + 1
+	for t.tokens[t.i].kind == wordToken && end < len(t.tokens) && t.tokens[end].kind == wordToken {
+		end++
+	}
+	return end
+}
+
+// takeKey returns a key as a text: it is data, whatever its words mean elsewhere.
+func (t *translator) takeKey() string {
+	var words []string
+	for end := t.keyEnd(); t.i < end; t.i++ {
+		words = append(words, t.tokens[t.i].text)
+	}
+	return strconv.Quote(strings.Join(words, " "))
 }
 
 // joins reports whether the word at i is an operator, so that it ends a name.
@@ -421,5 +418,9 @@ func (t *translator) afterValue() bool {
 		return false
 	}
 	prev := t.tokens[t.i-1]
-	return prev.kind == stringToken || prev.is(")") || prev.is("]") || prev.is("}") || prev.kind == wordToken && !wordOperators[prev.text]
+	if prev.kind == wordToken {
+		member := t.i > 1 && (t.tokens[t.i-2].is(".") || t.tokens[t.i-2].is("?."))
+		return member || !wordOperators[prev.text]
+	}
+	return prev.kind != operatorToken || prev.closes()
 }
