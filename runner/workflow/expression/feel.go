@@ -60,6 +60,34 @@ func (t *translator) negative(depth int) (string, error) {
 	return operand.String() + ")", nil
 }
 
+// enter notes the key before the token. In FEEL an entry of a context is a variable of those
+// after it; one that has the value of the variable of its name changes nothing.
+func (t *translator) enter(name string) {
+	if t.lang != feel {
+		return
+	}
+	if t.entry != "" && len(t.entries) < maxNodes { // with more it is refused anyway
+		t.entries = append(t.entries, t.entry)
+	}
+	t.entry = name
+	end := t.i + 1
+	for end < len(t.tokens) && t.tokens[end].kind == wordToken {
+		end++
+	}
+	if end < len(t.tokens) && (t.tokens[end].is(",") || t.tokens[end].is("}")) && joined(t.tokens[t.i+1:end]) == name {
+		t.entry = ""
+	}
+}
+
+// joined returns words as one name.
+func joined(words []token) string {
+	var out []string
+	for _, w := range words {
+		out = append(out, w.text)
+	}
+	return strings.Join(out, " ")
+}
+
 // continues reports whether the value before the token goes on: with a member, or brackets.
 func (t *translator) continues() bool {
 	if t.i >= len(t.tokens) {

@@ -2,6 +2,7 @@ package expression
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -63,6 +64,8 @@ type translator struct {
 	i       int
 	lang    dialect
 	widened []string // whole numbers to which number has added wholePoint
+	entries []string // keys of the open contexts of FEEL whose values are before the token
+	entry   string   // the key whose value it is in
 }
 
 // wholePoint makes of a whole number one that expr-lang reads as a float64.
@@ -120,7 +123,7 @@ var lineBreaks = strings.NewReplacer("\n", "\\n", "\r", "\\r")
 func (t *translator) one(depth int) (string, error) {
 	tok := t.tokens[t.i]
 	switch {
-	case t.key():
+	case tok.kind != stringToken && t.key():
 		return t.takeKey(), nil
 	case tok.kind == wordToken && !t.member():
 		return t.word(depth)
@@ -129,7 +132,10 @@ func (t *translator) one(depth int) (string, error) {
 	case tok.opens():
 		return t.bracket(depth)
 	case tok.kind == stringToken && tok.text[0] != '`':
-		t.i++
+		isKey := t.key()
+		if t.i++; isKey {
+			t.enter(tok.text[1 : len(tok.text)-1])
+		}
 		return lineBreaks.Replace(joinHalves(t.escapes(tok.text))), nil
 	case tok.kind == numberToken:
 		t.i++
@@ -233,10 +239,15 @@ func (t *translator) bracket(depth int) (string, error) {
 		}
 	}
 	t.i++
+	entries, entry := t.entries, t.entry
+	if open.is("{") {
+		t.entry = ""
+	}
 	inner, err := t.group(depth+1, false)
 	if err != nil {
 		return "", err
 	}
+	t.entries, t.entry = entries, entry
 	end := map[string]string{"(": ")", "[": "]", "{": "}"}[open.text]
 	if t.i >= len(t.tokens) || !t.tokens[t.i].is(end) {
 		return "", t.refuse("%q is not followed by %q", open.text, end)
@@ -285,6 +296,8 @@ func (t *translator) word(depth int) (string, error) {
 		return "", unknownFunction(name)
 	case last > t.i && t.lang == juel:
 		return "", t.refuse("%q is no name: a name of JUEL has no spaces", name)
+	case !called && slices.Contains(t.entries, name):
+		return "", t.refuse("%q is the entry of its context there, as FEEL reads it, which is not supported", name).WithHint("give the entry another name, or write its value again")
 	case !called:
 		name = environmentName(name)
 	}
@@ -323,10 +336,10 @@ func variableName(name string) string {
 	return name
 }
 
-// key reports whether a key of an object begins at the token: a number, or words.
+// key reports whether a key of an object begins at the token: a number, a text or words.
 func (t *translator) key() bool {
 	tok := t.tokens[t.i]
-	if t.i == 0 || !t.tokens[t.i-1].is("{") && !t.tokens[t.i-1].is(",") || tok.kind != numberToken && tok.kind != wordToken || tok.text[0] == '#' {
+	if t.i == 0 || !t.tokens[t.i-1].is("{") && !t.tokens[t.i-1].is(",") || tok.kind == operatorToken || tok.text[0] == '#' {
 		return false
 	}
 	end := t.keyEnd()
@@ -344,11 +357,11 @@ func (t *translator) keyEnd() int {
 
 // takeKey returns a key as a text: it is data, whatever its words mean elsewhere.
 func (t *translator) takeKey() string {
-	var words []string
-	for end := t.keyEnd(); t.i < end; t.i++ {
-		words = append(words, t.tokens[t.i].text)
-	}
-	return strconv.Quote(strings.Join(words, " "))
+	end := t.keyEnd()
+	name := joined(t.tokens[t.i:end])
+	t.i = end
+	t.enter(name)
+	return strconv.Quote(name)
 }
 
 // joins reports whether the word at i is an operator, so that it ends a name.
