@@ -26,6 +26,10 @@ type Jump struct {
 	Previous int64    // offset of the jump before it; 0 if none
 	With     []string // further threads that it reverts
 
+	// Inputs means that events of inputs, which are of [ChannelSession], may be among what
+	// the jump reverts, so that views read it.
+	Inputs bool
+
 	// Attempt means that a running agent repeats a step: the jump reverts what the
 	// step had done so far, and the run continues. Users did not ask for such a
 	// jump, so it has no marker and no verb undoes it.
@@ -51,9 +55,10 @@ func (e *Event) Jump() (Jump, bool) {
 		FromOffset int64    `json:"fromOffset"`
 		Previous   int64    `json:"previous"`
 		With       []string `json:"with"`
+		Inputs     bool     `json:"inputs"`
 	}
 	_ = e.Unpack(&d) // the engine has checked it; a member of another shape counts as absent
-	j := Jump{Offset: e.Offset, Thread: d.Thread, Marker: d.Marker, Previous: max(d.Previous, 0), With: d.With}
+	j := Jump{Offset: e.Offset, Thread: d.Thread, Marker: d.Marker, Previous: max(d.Previous, 0), With: d.With, Inputs: d.Inputs}
 	switch e.Type {
 	case SessionRewound:
 		j.To = d.ToOffset
@@ -61,6 +66,7 @@ func (e *Event) Jump() (Jump, bool) {
 		j.To = d.FromOffset
 	case AttemptSuperseded:
 		j.To, j.Thread, j.With, j.Marker, j.Attempt = d.FromOffset, e.ThreadName(), nil, "", true
+		j.Inputs = true // a user may write at any time, and what it reverts is a short part of a run
 	}
 	j.To = min(max(j.To, 0), e.Offset)
 	if j.Previous >= e.Offset {

@@ -15,15 +15,15 @@ func TestJump(t *testing.T) {
 		e    Event
 		want Jump
 	}{
-		"rewound":     {at(9, SessionRewound, `{"marker":"m","toOffset":3,"previous":2}`), Jump{9, 3, "", "m", 2, nil, false}},
-		"of a thread": {at(9, SessionRewound, `{"marker":"m","toOffset":3,"thread":"t"}`), Jump{9, 3, "t", "m", 0, nil, false}},
-		"cleared":     {at(9, SessionCleared, `{"marker":"m"}`), Jump{9, 0, "", "m", 0, nil, false}},
-		"overwritten": {at(9, SessionOverwritten, `{"marker":"m","fromOffset":4}`), Jump{9, 4, "", "m", 0, nil, false}},
-		"attempt":     {Event{Type: AttemptSuperseded, Offset: 9, Thread: "t", Data: []byte(`{"marker":"m","thread":"u","with":["v"],"fromOffset":4,"previous":2}`)}, Jump{9, 4, "t", "", 2, nil, true}},
-		"ahead":       {at(9, SessionRewound, `{"toOffset":30}`), Jump{9, 9, "", "", 0, nil, false}},
-		"below":       {at(9, SessionRewound, `{"toOffset":-3,"previous":-1}`), Jump{9, 0, "", "", 0, nil, false}},
-		"a loop":      {at(9, SessionRewound, `{"toOffset":3,"previous":9}`), Jump{9, 3, "", "", 0, nil, false}},
-		"nonsense":    {at(9, SessionCleared, `{"marker":5}`), Jump{9, 0, "", "", 0, nil, false}},
+		"rewound":     {at(9, SessionRewound, `{"marker":"m","toOffset":3,"previous":2}`), Jump{9, 3, "", "m", 2, nil, false, false}},
+		"of a thread": {at(9, SessionRewound, `{"marker":"m","toOffset":3,"thread":"t"}`), Jump{9, 3, "t", "m", 0, nil, false, false}},
+		"cleared":     {at(9, SessionCleared, `{"marker":"m"}`), Jump{9, 0, "", "m", 0, nil, false, false}},
+		"overwritten": {at(9, SessionOverwritten, `{"marker":"m","fromOffset":4}`), Jump{9, 4, "", "m", 0, nil, false, false}},
+		"attempt":     {Event{Type: AttemptSuperseded, Offset: 9, Thread: "t", Data: []byte(`{"marker":"m","thread":"u","with":["v"],"fromOffset":4,"previous":2}`)}, Jump{9, 4, "t", "", 2, nil, true, true}},
+		"ahead":       {at(9, SessionRewound, `{"toOffset":30}`), Jump{9, 9, "", "", 0, nil, false, false}},
+		"below":       {at(9, SessionRewound, `{"toOffset":-3,"previous":-1}`), Jump{9, 0, "", "", 0, nil, false, false}},
+		"a loop":      {at(9, SessionRewound, `{"toOffset":3,"previous":9}`), Jump{9, 3, "", "", 0, nil, false, false}},
+		"nonsense":    {at(9, SessionCleared, `{"marker":5}`), Jump{9, 0, "", "", 0, nil, false, false}},
 	} {
 		got, ok := test.e.Jump()
 		if !ok || !reflect.DeepEqual(got, test.want) {

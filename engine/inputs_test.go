@@ -459,3 +459,37 @@ func TestSteered(t *testing.T) {
 		synctest.Wait()
 	})
 }
+
+// An input that has begun, or was withdrawn, does not wait again when its thread goes back to
+// before that, and one that waits is not forgotten.
+func TestInputsAfterJumps(t *testing.T) {
+	for _, thread := range []string{"", "main"} {
+		inBubble(t, silent, func(w *world) {
+			w.create("s")
+			w.start("s")
+			for _, text := range []string{"one", "two", "three"} {
+				w.queue("queue", text)
+			}
+			list, err := w.Inputs(w.Context(), "s", "")
+			w.must(err)
+			w.must(second(w.Withdraw(w.Context(), api.Withdraw{Session: "s", Input: list[2].ID})))
+			w.must(second(w.Cancel(w.Context(), "s", "")))
+			synctest.Wait()
+			w.must(second(w.Cancel(w.Context(), "s", "")))
+			synctest.Wait()
+			if got := w.inputs(); got != "started, started, withdrawn three" {
+				t.Fatal(got)
+			}
+			for _, to := range []int64{list[2].Offset + 1, list[1].Offset} {
+				w.must(second(w.Rewind(w.Context(), api.Rewind{Session: "s", ToOffset: &to, Thread: thread, Force: true})))
+				if got := w.inputs(); got != "started, started, withdrawn three" {
+					t.Errorf("thread %q, to %d: %s", thread, to, got)
+				}
+			}
+			w.must(second(w.Undo(w.Context(), api.Undo{Session: "s"})))
+			if got := w.inputs(); got != "started, started, withdrawn three" {
+				t.Errorf("thread %q, after the undo: %s", thread, got)
+			}
+		})
+	}
+}

@@ -258,7 +258,13 @@ func (e *Engine) jumpEvents(ctx context.Context, now *tapedeck.Session, t *targe
 	if err != nil {
 		return nil, "", err
 	}
-	fields := payload.RevertFields{Marker: marker, Thread: t.thread, With: t.subThreads, Status: string(st.status), Resumable: st.resumable}
+	inputs, err := e.views.Snapshot(ctx, now.ID, view.Query{At: &now.Head, Limit: 1})
+	if err != nil {
+		return nil, "", err
+	}
+	fields := payload.RevertFields{
+		Marker: marker, Thread: t.thread, With: t.subThreads, Status: string(st.status), Resumable: st.resumable, Inputs: len(inputs.Inputs) > 0,
+	}
 	if now.LastJump > 0 {
 		fields.Previous = &now.LastJump
 	}

@@ -157,6 +157,7 @@ type RevertFields struct {
 	Previous  *int64   `json:"previous,omitempty"` // offset of the jump before it; nil if none
 	Status    string   `json:"status,omitempty"`   // the session's status afterwards, see [tapedeck.Status]; "" leaves it unchanged
 	Resumable *bool    `json:"resumable,omitempty"`
+	Inputs    bool     `json:"inputs,omitempty"` // the session has had inputs, whose events no jump reverts
 }
 
 // SessionRewound reverts the events of the session, or of a thread, from an

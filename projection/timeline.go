@@ -148,8 +148,8 @@ func (p *Projections) events(ctx context.Context, s *tapedeck.Session, t *view.T
 const maxThreads = 16
 
 // stretches returns the ranges between from and at that can have events which are
-// active at offset at, in any thread, and all below offset needed. They include every active
-// jump.
+// active at offset at, in any thread, or are of inputs, and all below offset needed. They
+// include every active jump.
 func stretches(t *view.Timeline, needed, from, at int64) []tapedeck.OffsetRange {
 	threads := t.Threads("")
 	if len(threads) > maxThreads {
@@ -158,6 +158,11 @@ func stretches(t *view.Timeline, needed, from, at int64) []tapedeck.OffsetRange 
 	out := []tapedeck.OffsetRange{{From: 0, To: min(needed, at)}}
 	for _, name := range threads {
 		out = append(out, t.Path(name, at)...)
+	}
+	for _, j := range t.Jumps() {
+		if j.Inputs && j.Offset < at {
+			out = append(out, tapedeck.OffsetRange{From: j.To, To: j.Offset})
+		}
 	}
 	return clip(out, from, at)
 }
