@@ -31,7 +31,7 @@ func (s *run) execute(c *call) error {
 	}
 	if t.Check != nil {
 		if why := t.Check(json.RawMessage(arguments)); why != "" {
-			return s.result(c, tool.Failed("The arguments do not match the schema: %s.", why), 0)
+			return s.result(c, tool.Failed("%s", why), 0)
 		}
 	}
 	if allowed, err := s.permit(t, c, arguments); !allowed || err != nil {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/tapedeck/tapedeck"
@@ -47,13 +48,22 @@ func TestAlways(t *testing.T) {
 			nil,
 		},
 		{
+			"files that cannot be written", `[tool write_file {"path":"../../x","content":""}] [tool write_file {"path":".","content":""}] [tool write_file {"path":"up/x","content":""}] [tool edit_file {"path":"none","old":"a","new":"b"}] ` +
+				`[tool write_file {"path":"in/new","content":"1"}] [tool write_file {"path":"in/new/x","content":""}] [tool edit_file {"path":"in/new","old":"2","new":"3"}] [tool edit_file {"path":"in/new","old":"","new":"3"}]`,
+			[]string{"every write_file of in/new"},
+		},
+		{
 			"a member without a value", `[tool run_command {"command":"true","timeout":null}]`,
 			[]string{"this exact command"},
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var covers []string
-			for _, q := range asks(t, t.TempDir(), tt.task, "allow_always") {
+			dir := t.TempDir()
+			if err := os.Symlink(filepath.Dir(dir), filepath.Join(dir, "up")); err != nil {
+				t.Skip("there are no symbolic links here: ", err)
+			}
+			for _, q := range asks(t, dir, tt.task, "allow_always") {
 				covers = append(covers, q.Options[1].Covers)
 				if q.Options[1].Name != "Always allow "+q.Options[1].Covers {
 					t.Errorf("the option says %q", q.Options[1].Name)
@@ -89,6 +99,27 @@ func TestQuestionShowsTheAction(t *testing.T) {
 	} {
 		if c := asked[i].Action.Changes; len(c) != 1 || c[0].Path != want.Path || c[0].Diff != want.Diff {
 			t.Errorf("the change is shown as %+v, want %+v", c, want)
+		}
+	}
+}
+
+// TestRefusal: the model reads in plain words why a call was not made.
+func TestRefusal(t *testing.T) {
+	for call, want := range map[string]string{
+		`run_command {"command":5}`:                                             "The arguments do not match the schema: command must be a string, not an integer.",
+		`run_command {"command":"true","timeout":1e30}`:                         "The arguments do not match the schema: timeout cannot be number 1e30.",
+		`run_command {"cmd":"true"}`:                                            `The arguments do not match the schema: the arguments cannot have "cmd".`,
+		`run_command {}`:                                                        `The arguments do not match the schema: the arguments must have "command".`,
+		`todo_write {"todos":[{"content":"a","status":1}]}`:                     "The arguments do not match the schema: todos[].status must be a string, not an integer.",
+		`todo_write {"todos":[{"content":"a","status":"completed","by":"me"}]}`: `The arguments do not match the schema: they cannot have "by".`,
+		`write_file {"path":"../../x","content":""}`:                            "../../x is not a path in the folder.",
+		`edit_file {"path":"none","old":"a","new":"b"}`:                         "none does not exist.",
+	} {
+		in := task("[tool " + call + "]")
+		in.Folder = t.TempDir()
+		got := summary(collect(t.Context(), newWorld().runner(), in))
+		if name, _, _ := strings.Cut(call, " "); !strings.Contains(got, "failed "+name+": "+want+"\n") {
+			t.Errorf("%s\nwant %s", got, want)
 		}
 	}
 }

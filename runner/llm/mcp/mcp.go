@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -18,6 +19,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/narrate"
 	"github.com/tapedeck/tapedeck/internal/procgroup"
 	"github.com/tapedeck/tapedeck/internal/sandbox"
+	"github.com/tapedeck/tapedeck/internal/schema"
 	"github.com/tapedeck/tapedeck/internal/secret"
 	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/runner/llm/tool"
@@ -186,13 +188,13 @@ func (c *Connection) stderr() string {
 // wrap returns a tool of the server as a [tool.Tool]. The tool is never read-only: a server
 // can mark its tools as read-only, but the mark cannot be trusted.
 func (c *Connection) wrap(t *sdk.Tool) tool.Tool {
-	schema, err := json.Marshal(t.InputSchema)
-	if err != nil || !strings.HasPrefix(string(schema), "{") {
-		schema = json.RawMessage(`{"type":"object","properties":{}}`)
+	text, err := json.Marshal(t.InputSchema)
+	if err != nil || !strings.HasPrefix(string(text), "{") {
+		text = json.RawMessage(`{"type":"object","properties":{}}`)
 	}
 	name := t.Name
 	return tool.Tool{
-		Name: c.server.Name + "__" + name, Description: t.Description, Parameters: schema,
+		Name: c.server.Name + "__" + name, Description: t.Description, Parameters: text, Check: checker(text),
 		Run: func(ctx context.Context, call tool.Call) tool.Result {
 			r, err := c.session.CallTool(ctx, &sdk.CallToolParams{Meta: c.meta(), Name: name, Arguments: call.Arguments})
 			if err != nil {
@@ -200,6 +202,35 @@ func (c *Connection) wrap(t *sdk.Tool) tool.Tool {
 			}
 			return result(r)
 		},
+	}
+}
+
+// These bound what the schema of a server can cost, which may be hostile.
+const (
+	maxSchema = 128 << 10 // bytes
+	maxSteps  = 100_000
+)
+
+// checker returns a [tool.Tool] check for the schema of a server. The schema is read at the
+// first call. One that cannot be used, or costs too much, checks nothing: the server does.
+func checker(text []byte) func(json.RawMessage) string {
+	read := sync.OnceValue(func() *schema.Schema {
+		if len(text) > maxSchema {
+			return nil
+		}
+		s, _, _ := schema.Read(string(text)) // nil after an error
+		return s
+	})
+	return func(arguments json.RawMessage) string {
+		s := read()
+		var given map[string]any
+		if s == nil || json.Unmarshal(arguments, &given) != nil {
+			return ""
+		}
+		if err := s.Validate(given, maxSteps); err != nil && !errors.Is(err, schema.ErrSteps) {
+			return tool.Misfit(err)
+		}
+		return ""
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/proposal"
+	"github.com/tapedeck/tapedeck/internal/schema"
 	"github.com/tapedeck/tapedeck/payload"
 )
 
@@ -24,10 +26,9 @@ type Tool struct {
 	Parameters  json.RawMessage
 	ReadOnly    bool // the tool changes nothing, so the default policy allows it
 
-	// Check returns why the arguments of a call do not match Parameters, "" if they do:
-	// people are not asked about a call that would fail. It is nil if only the tool knows.
-	// The schema of an MCP server is not compared here: a hostile one could keep the
-	// server busy, or end it.
+	// Check says in a sentence why a call would fail, as far as that is known before, and
+	// returns "" otherwise: people are not asked about a call that would fail. It is nil
+	// if only the tool knows.
 	Check func(arguments json.RawMessage) string
 
 	// Propose returns the action that people see in the question about a call. If it is
@@ -104,25 +105,61 @@ func build[A any](name, description, members string, required []string, run func
 	if required == nil {
 		required = []string{}
 	}
-	schema, err := json.Marshal(map[string]any{
+	text, err := json.Marshal(map[string]any{
 		"type": "object", "properties": json.RawMessage(members), "required": required, "additionalProperties": false,
 	})
 	if err != nil {
 		panic("tool " + name + ": " + err.Error()) // members is a constant that is not JSON
 	}
-	return Tool{Name: name, Description: description, Parameters: schema, Check: Checker[A](schema), Run: func(ctx context.Context, c Call) Result {
+	return Tool{Name: name, Description: description, Parameters: text, Check: Checker[A](text), Run: func(ctx context.Context, c Call) Result {
 		a, err := decode[A](c.Arguments)
 		if err != nil {
-			return Failed("The arguments do not match the schema: %s.", strings.TrimPrefix(err.Error(), "json: "))
+			return Failed("%s", unreadable(err))
 		}
 		return run(ctx, c, a)
 	}}
 }
 
+// checked adds what a function knows before a call to the check of a tool.
+func checked[A any](t Tool, of func(A) Result) Tool {
+	fits := t.Check
+	t.Check = func(arguments json.RawMessage) string {
+		if why := fits(arguments); why != "" {
+			return why
+		}
+		a, err := decode[A](arguments)
+		if err != nil {
+			return unreadable(err)
+		}
+		if bad := of(a); bad.Failed {
+			return bad.Text
+		}
+		return ""
+	}
+	return t
+}
+
+// Misfit says that arguments do not match the schema, for an error of the library.
+func Misfit(err error) string {
+	return "The arguments do not match the schema: " + schema.Reason(err, "the arguments") + "."
+}
+
+// unreadable says why arguments cannot be decoded, without the names of Go's types.
+func unreadable(err error) string {
+	why := "they are not as the schema says"
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) {
+		why = fmt.Sprintf("%s cannot be %.40s", wrong.Field, wrong.Value)
+	} else if name, found := strings.CutPrefix(err.Error(), "json: unknown field "); found {
+		why = "they cannot have " + name
+	}
+	return "The arguments do not match the schema: " + why + "."
+}
+
 // Checker returns a [Tool.Check] for a schema of our own, and the type of the arguments.
-func Checker[A any](schema json.RawMessage) func(json.RawMessage) string {
+func Checker[A any](text json.RawMessage) func(json.RawMessage) string {
 	var s jsonschema.Schema
-	err := json.Unmarshal(schema, &s)
+	err := json.Unmarshal(text, &s)
 	var resolved *jsonschema.Resolved
 	if err == nil {
 		resolved, err = s.Resolve(nil)
@@ -131,13 +168,9 @@ func Checker[A any](schema json.RawMessage) func(json.RawMessage) string {
 		panic("the schema of a tool: " + err.Error()) // it is a constant
 	}
 	return func(arguments json.RawMessage) string {
-		_, err := decode[A](arguments)
-		if err != nil {
-			return strings.TrimPrefix(err.Error(), "json: ")
-		}
 		var given map[string]any
 		if err := json.Unmarshal(arguments, &given); err != nil {
-			return err.Error()
+			return unreadable(err)
 		}
 		for name, v := range given { // models write null for what they leave out
 			if v == nil && !slices.Contains(s.Required, name) {
@@ -145,7 +178,10 @@ func Checker[A any](schema json.RawMessage) func(json.RawMessage) string {
 			}
 		}
 		if err := resolved.Validate(given); err != nil {
-			return strings.TrimPrefix(err.Error(), "validating root: ")
+			return Misfit(err)
+		}
+		if _, err := decode[A](arguments); err != nil {
+			return unreadable(err)
 		}
 		return ""
 	}

@@ -88,7 +88,7 @@ func TestFiles(t *testing.T) {
 		{"read_file", `{"path":"latin"}`, "latin is not a file of UTF-8 text.", true},
 		{"read_file", `{"path":"sub"}`, "sub is not a file.", true},
 		{"read_file", `{"path":"none"}`, "none does not exist.", true},
-		{"read_file", `{"file":"a.txt"}`, `The arguments do not match the schema: unknown field "file".`, true},
+		{"read_file", `{"file":"a.txt"}`, `The arguments do not match the schema: they cannot have "file".`, true},
 		{"read_file", `{"path":"long.txt"}`, strings.Repeat("x", 128<<10) + "…\n\n[lines 1 to 1 of 2]", false},
 		{"read_file", fmt.Sprintf(`{"path":%q,"limit":1}`, filepath.Join(b.folder, "a.txt")), "one\n\n[lines 1 to 1 of 3]", false},
 		{"search", `{"pattern":"(?i)two"}`, "a.txt:2:two\nlatin:1:two\uFFFD\nsub/b.go:1:package b // Two\nsub/deep/c.go:1:two\n", false},

@@ -2,7 +2,9 @@ package tool
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -33,7 +35,7 @@ func (f *Folder) write() Tool {
 		}}}
 	})
 	t.Scope = scope(func(a args) (string, string) { return f.name(a.Path), "every write_file of " + short(a.Path) })
-	return t
+	return checked(t, func(a args) Result { return f.writable(a.Path, a.Content) })
 }
 
 // short returns the end of a path that fits on a button.
@@ -46,10 +48,24 @@ func short(path string) string {
 
 const maxShort = 80
 
-// writeFile writes a whole file.
-func (f *Folder) writeFile(path, content, done string) Result {
+// writable returns why a file cannot have a content, as far as that is known before.
+func (f *Folder) writable(path, content string) Result {
 	if len(content) > maxFile {
 		return Failed("%s would have more than %d MiB.", path, maxFile>>20)
+	}
+	switch info, err := f.root.Stat(f.name(path)); {
+	case err == nil && !info.Mode().IsRegular():
+		return Failed("%s is not a file.", path)
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return f.failed(path, err)
+	}
+	return Result{}
+}
+
+// writeFile writes a whole file.
+func (f *Folder) writeFile(path, content, done string) Result {
+	if bad := f.writable(path, content); bad.Failed {
+		return bad
 	}
 	file, bad := f.open(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC)
 	if file == nil {
@@ -78,20 +94,11 @@ func (f *Folder) edit() Tool {
 		"new":{"type":"string","description":"the new piece"},
 		"all":{"type":"boolean","description":"replace every occurrence"}}`, []string{"path", "old", "new"},
 		func(_ context.Context, _ Call, a args) Result {
-			text, bad := f.text(a.Path)
+			text, n, bad := f.edited(a.Path, a.Old, a.New, a.All)
 			if bad.Failed {
 				return bad
 			}
-			switch n := strings.Count(text, a.Old); {
-			case a.Old == "":
-				return Failed("old is empty. Use write_file to make a file.")
-			case n == 0:
-				return Failed("%s does not have that piece. Read it again.", a.Path)
-			case n > 1 && !a.All:
-				return Failed("%s has that piece %d times. Add text around the piece, or set all.", a.Path, n)
-			default:
-				return f.writeFile(a.Path, strings.ReplaceAll(text, a.Old, a.New), fmt.Sprintf("Replaced in %d places.", n))
-			}
+			return f.writeFile(a.Path, text, fmt.Sprintf("Replaced in %d places.", n))
 		})
 	t.Propose = propose(func(a args) proposal.Draft {
 		c := proposal.Change{Path: a.Path, Before: a.Old, After: a.New}
@@ -101,5 +108,25 @@ func (f *Folder) edit() Tool {
 		return proposal.Draft{Changes: []proposal.Change{c}}
 	})
 	t.Scope = scope(func(a args) (string, string) { return f.name(a.Path), "every edit_file of " + short(a.Path) })
-	return t
+	return checked(t, func(a args) Result {
+		_, _, bad := f.edited(a.Path, a.Old, a.New, a.All)
+		return bad
+	})
+}
+
+// edited returns the text of a file after an edit, and in how many places it differs.
+func (f *Folder) edited(path, before, after string, all bool) (text string, n int, bad Result) {
+	if text, bad = f.text(path); bad.Failed {
+		return "", 0, bad
+	}
+	switch n = strings.Count(text, before); {
+	case before == "":
+		return "", 0, Failed("old is empty. Use write_file to make a file.")
+	case n == 0:
+		return "", 0, Failed("%s does not have that piece. Read it again.", path)
+	case n > 1 && !all:
+		return "", 0, Failed("%s has that piece %d times. Add text around the piece, or set all.", path, n)
+	}
+	text = strings.ReplaceAll(text, before, after)
+	return text, n, f.writable(path, text)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/decimal"
+	"github.com/tapedeck/tapedeck/internal/schema"
 	"github.com/tapedeck/tapedeck/runner/workflow/expression"
 )
 
@@ -127,13 +128,21 @@ func (r *reader) prompt(n *Node, p *parts, where at) *expression.Value {
 }
 
 func (r *reader) schema(a *AgentTask, text string, where at) {
-	s, hint, err := readSchema(text)
+	v, _ := expression.Decode([]byte(text)) // Read says what is wrong
+	if long := longNumber(v); long != "" {
+		r.refuse(where, "a number of up to 15 digits is kept exactly", "the schema has the number %.40s, which is too long", long)
+		return
+	}
+	s, hint, err := schema.Read(text)
 	if err != nil {
 		r.refuse(where, hint, "%v", err)
 		return
 	}
 	a.Schema, a.ResultAs, a.schema = json.RawMessage(text), AsJSON, s
 }
+
+// maxSteps bounds the comparison of an answer with its schema.
+const maxSteps = 1_000_000
 
 // Result makes the result of the text of an agent: the text itself, or the JSON value in
 // it, which may stand in a fenced block of Markdown. A result that does not fit the
@@ -157,7 +166,7 @@ func (a *AgentTask) Result(text string) (any, error) {
 	if err != nil {
 		return nil, tapedeck.Errorf(tapedeck.Invalid, "the agent's answer cannot be compared with its schema: %s", firstLine(err.Error())).Because(err)
 	}
-	if err := a.schema.validate(plain); err != nil {
+	if err := a.schema.Validate(plain, maxSteps); err != nil {
 		return nil, tapedeck.Errorf(tapedeck.Invalid, "the agent's answer does not fit its schema: %s", firstLine(err.Error())).Because(err)
 	}
 	return v, nil

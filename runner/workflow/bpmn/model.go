@@ -3,6 +3,7 @@ package bpmn
 import (
 	"encoding/json"
 
+	"github.com/tapedeck/tapedeck/internal/schema"
 	"github.com/tapedeck/tapedeck/runner/workflow/expression"
 )
 
@@ -177,7 +178,7 @@ type AgentTask struct {
 	Schema   json.RawMessage // a JSON Schema that the result has to fit; nil if there is none
 	Line     int
 
-	schema *resultSchema
+	schema *schema.Schema
 }
 
 // ResultVariable is the variable with the result of an agent that the outputs of its

@@ -1,4 +1,6 @@
-package bpmn
+// Package schema compares JSON values with a JSON Schema that others wrote: it takes a bounded
+// time and stops nothing, whatever the schema says.
+package schema
 
 import (
 	"encoding/json"
@@ -7,6 +9,7 @@ import (
 	"maps"
 	"math"
 	"net/url"
+	"regexp/syntax"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,67 +19,87 @@ import (
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/decimal"
 	"github.com/tapedeck/tapedeck/internal/jsonobj"
-	"github.com/tapedeck/tapedeck/runner/workflow/expression"
 )
 
-// A resultSchema is a schema that the answer of an agent has to fit. The library that
-// compares follows every reference, in a recursion without an end if a part refers to itself,
-// and as often as the schema says: forty parts that each refer to the next one twice are
-// followed 2^40 times. So such parts are refused, and the steps of a comparison are counted
-// before it begins.
-type resultSchema struct {
+// A Schema is a schema that a value has to fit. The library that compares follows every
+// reference, in a recursion without an end if a part refers to itself, and as often as the
+// schema says: forty parts that each refer to the next one twice are followed 2^40 times. A
+// short pattern can repeat its parts millions of times. So such parts are refused, and the
+// steps of a comparison are counted before it begins.
+type Schema struct {
 	root     *jsonschema.Schema
 	resolved *jsonschema.Resolved
 	parts    map[string]*jsonschema.Schema // by their JSON Pointers, such as #/$defs/a
+	patterns map[string]int                // the size of each pattern
+	texts    map[*jsonschema.Schema]int    // the bytes of the values in a part, which its errors repeat
 }
 
-// These bound a comparison. A step compares one part of a schema with one part of a value, or
-// with some bytes of it; a million of them take about two seconds.
+// These bound a comparison.
 const (
-	maxSchemaSteps = 1_000_000
-	maxSchemaDepth = 2_000 // of parts that refer to each other, and of the values in a value
-	maxSchemaNest  = 200   // of the parts in a part: the library reads each as often as it is deep
+	maxDepth    = 2_000  // of parts that refer to each other, and of the values in a value
+	maxNest     = 200    // of the parts in a part: the library reads each as often as it is deep
+	maxPatterns = 20_000 // the size of all patterns
 )
 
-// readSchema reads a schema. The error says why it cannot be used, and hint what to write.
-func readSchema(text string) (s *resultSchema, hint string, err error) {
-	if json.Valid([]byte(text)) && jsonobj.Nesting([]byte(text)) > maxSchemaNest {
-		return nil, "", tapedeck.Errorf(tapedeck.Invalid, "the schema is nested more than %d deep", maxSchemaNest)
+// versions are the values of $schema that the library knows.
+var versions = []string{"", "http://json-schema.org/draft-07/schema#", "https://json-schema.org/draft-07/schema#", "https://json-schema.org/draft/2020-12/schema"}
+
+// ErrSteps is the error of a comparison that would take too many steps.
+var ErrSteps error = tapedeck.Errorf(tapedeck.Invalid, "it takes too many steps to compare with its schema").WithHint("make the schema or the answer smaller")
+
+// Read reads a schema. The error says why it cannot be used, and hint what to write.
+func Read(text string) (s *Schema, hint string, err error) {
+	if json.Valid([]byte(text)) && jsonobj.Nesting([]byte(text)) > maxNest {
+		return nil, "", tapedeck.Errorf(tapedeck.Invalid, "the schema is nested more than %d deep", maxNest)
 	}
-	v, _ := expression.Decode([]byte(text))
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	var v any
+	_ = d.Decode(&v) // the next decoder says what is wrong
 	if wrong := wrongCount("#", v); wrong != "" {
 		return nil, "", tapedeck.Errorf(tapedeck.Invalid, "the schema has %s; it must be a whole number from 0 to %d, without an exponent", wrong, math.MaxInt32)
 	}
-	s = &resultSchema{root: new(jsonschema.Schema), parts: map[string]*jsonschema.Schema{}}
+	s = &Schema{root: new(jsonschema.Schema), parts: map[string]*jsonschema.Schema{}, patterns: map[string]int{}, texts: map[*jsonschema.Schema]int{}}
 	if err := json.Unmarshal([]byte(text), s.root); err != nil {
 		return nil, `write for example {"type": "object", "required": ["severity"]}`, tapedeck.Errorf(tapedeck.Invalid, "the schema is not a JSON Schema: %s", unreadable(err))
 	}
-	if longNumber(v) != "" {
-		return nil, "a number of up to 15 digits is kept exactly", tapedeck.Errorf(tapedeck.Invalid, "the schema has the number %.40s, which is too long", longNumber(v))
+	if !slices.Contains(versions, s.root.Schema) {
+		return nil, "leave out $schema", tapedeck.Errorf(tapedeck.Invalid, "the schema is of a version that is not known: %.100q", s.root.Schema)
+	}
+	s.note("#", s.root)
+	if total := s.sizes(); total > maxPatterns {
+		return nil, "", tapedeck.Errorf(tapedeck.Invalid, "the patterns of the schema are too large")
 	}
 	if s.resolved, err = s.root.Resolve(nil); err != nil {
 		return nil, "", tapedeck.Errorf(tapedeck.Invalid, "the schema cannot be used: %v", err)
 	}
-	s.note("#", s.root)
-	for _, name := range slices.Sorted(maps.Keys(s.parts)) {
-		p := s.parts[name]
-		switch {
-		case p.DynamicRef != "" || p.DynamicAnchor != "" || p.Anchor != "" || p.ID != "" && p != s.root || p.Ref != "" && s.ref(p) == nil:
-			return nil, "refer to parts of the schema, such as #/$defs/name", tapedeck.Errorf(tapedeck.Invalid, "the schema has an anchor, an $id within, or a $ref to something else than its own parts at %.100s", name)
-		case p.MultipleOf != nil && *p.MultipleOf <= 0:
-			return nil, "", tapedeck.Errorf(tapedeck.Invalid, "the schema cannot be used: multipleOf must be above 0 at %.100s", name)
-		}
-	}
-	if loop := s.loop(); loop != "" {
-		return nil, "refer to it from a property or an item", tapedeck.Errorf(tapedeck.Invalid, "the schema at %.100s refers to itself for the same value", loop)
+	if hint, err = s.bounded(); err != nil {
+		return nil, hint, err
 	}
 	return s, "", nil
 }
 
+// bounded refuses a schema with parts that the library follows without an end.
+func (s *Schema) bounded() (hint string, err error) {
+	for _, name := range slices.Sorted(maps.Keys(s.parts)) {
+		p := s.parts[name]
+		switch {
+		case p.DynamicRef != "" || p.DynamicAnchor != "" || p.Anchor != "" || p.ID != "" && p != s.root || p.Ref != "" && s.ref(p) == nil:
+			return "refer to parts of the schema, such as #/$defs/name", tapedeck.Errorf(tapedeck.Invalid, "the schema has an anchor, an $id within, or a $ref to something else than its own parts at %.100s", name)
+		case p.MultipleOf != nil && *p.MultipleOf <= 0:
+			return "", tapedeck.Errorf(tapedeck.Invalid, "the schema cannot be used: multipleOf must be above 0 at %.100s", name)
+		}
+	}
+	if loop := s.loop(); loop != "" {
+		return "refer to it from a property or an item", tapedeck.Errorf(tapedeck.Invalid, "the schema at %.100s refers to itself for the same value", loop)
+	}
+	return "", nil
+}
+
 // counts are the keywords of a schema that count something, and values those that have any value.
 var (
-	counts = words(`minLength maxLength minItems maxItems minProperties maxProperties minContains maxContains`)
-	values = words(`const enum default examples`)
+	counts = []string{"minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains", "maxContains"}
+	values = []string{"const", "enum", "default", "examples"}
 )
 
 // wrongCount returns a keyword that cannot count what it says, with its place, "" if there is
@@ -94,15 +117,15 @@ func wrongCount(at string, v any) string {
 		switch e := object[name].(type) {
 		case json.Number:
 			d, err := decimal.Parse(e.String())
-			if n, whole := d.Int(); counts[name] && (err != nil || !whole || n < 0 || n > math.MaxInt32 || strings.ContainsAny(e.String(), "eE")) {
+			if n, whole := d.Int(); slices.Contains(counts, name) && (err != nil || !whole || n < 0 || n > math.MaxInt32 || strings.ContainsAny(e.String(), "eE")) {
 				return fmt.Sprintf("%s %.40s at %.100s", name, e, at)
 			}
 		case string:
-			if counts[name] {
+			if slices.Contains(counts, name) {
 				return fmt.Sprintf("%s %.40q at %.100s", name, e, at)
 			}
 		default:
-			if !values[name] {
+			if !slices.Contains(values, name) {
 				if wrong := wrongCount(at+"/"+name, e); wrong != "" {
 					return wrong
 				}
@@ -127,7 +150,7 @@ func unreadable(err error) string {
 }
 
 // note notes a part of the schema and those in it.
-func (s *resultSchema) note(at string, p *jsonschema.Schema) {
+func (s *Schema) note(at string, p *jsonschema.Schema) {
 	if p == nil {
 		return
 	}
@@ -164,7 +187,7 @@ func (s *resultSchema) note(at string, p *jsonschema.Schema) {
 }
 
 // ref returns the part that a part refers to, nil if it is none of the schema.
-func (s *resultSchema) ref(p *jsonschema.Schema) *jsonschema.Schema {
+func (s *Schema) ref(p *jsonschema.Schema) *jsonschema.Schema {
 	pointer, err := url.PathUnescape(p.Ref)
 	if err != nil {
 		return nil
@@ -173,7 +196,7 @@ func (s *resultSchema) ref(p *jsonschema.Schema) *jsonschema.Schema {
 }
 
 // same returns the parts that are compared with the same value as p.
-func (s *resultSchema) same(p *jsonschema.Schema) (list []*jsonschema.Schema) {
+func (s *Schema) same(p *jsonschema.Schema) (list []*jsonschema.Schema) {
 	if p.Ref != "" {
 		list = append(list, s.ref(p))
 	}
@@ -193,12 +216,12 @@ func (s *resultSchema) same(p *jsonschema.Schema) (list []*jsonschema.Schema) {
 
 // loop returns the place of a part that is compared with the same value again and again, "" if
 // there is none.
-func (s *resultSchema) loop() string {
+func (s *Schema) loop() string {
 	const open, done = 1, 2
 	state := map[*jsonschema.Schema]int{}
 	var visit func(p *jsonschema.Schema, depth int) bool
 	visit = func(p *jsonschema.Schema, depth int) bool {
-		if state[p] == open || depth > maxSchemaDepth {
+		if state[p] == open || depth > maxDepth {
 			return true
 		}
 		if state[p] == done {
@@ -219,19 +242,55 @@ func (s *resultSchema) loop() string {
 	return ""
 }
 
-// validate compares a value, with the numbers that the library knows, with the schema.
-func (s *resultSchema) validate(v any) error {
-	c := comparison{schema: s, steps: map[comparing]int{}}
-	if n := c.cost(s.root, c.part(v), 0); n > maxSchemaSteps || c.stopped {
-		return tapedeck.Errorf(tapedeck.Invalid, "it takes too many steps to compare with its schema").WithHint("make the schema or the answer smaller")
+// sizes notes the sizes of what is costly in the parts, and returns that of all patterns.
+func (s *Schema) sizes() (total int) {
+	for _, p := range s.parts {
+		patterns := slices.Collect(maps.Keys(p.PatternProperties))
+		if p.Pattern != "" {
+			patterns = append(patterns, p.Pattern)
+		}
+		for _, pattern := range patterns {
+			if re, err := syntax.Parse(pattern, syntax.Perl); err == nil { // otherwise the library refuses it
+				s.patterns[pattern] = patternSize(re)
+				total = plus(total, s.patterns[pattern])
+			}
+		}
+		if p.Enum != nil || p.Const != nil {
+			text, _ := json.Marshal([]any{p.Enum, p.Const}) // it was JSON
+			s.texts[p] = len(text)
+		}
+	}
+	return total
+}
+
+// patternSize returns about how many instructions a pattern has.
+func patternSize(re *syntax.Regexp) int {
+	n := 1 + len(re.Rune)
+	for _, sub := range re.Sub {
+		n = plus(n, patternSize(sub))
+	}
+	if re.Op == syntax.OpRepeat {
+		n = min(n*max(1, re.Min, re.Max), math.MaxInt32)
+	}
+	return n
+}
+
+// Validate compares a value, with the numbers that the library knows, with the schema. A step
+// compares one part of a schema with one part of a value, or with some bytes of it; a million
+// of them take about two seconds. If more than steps can be needed, the error is [ErrSteps].
+func (s *Schema) Validate(v any, steps int) error {
+	c := comparison{schema: s, steps: map[comparing]int{}, limit: steps}
+	if n := c.cost(s.root, c.part(v), 0); n > steps || c.stopped {
+		return ErrSteps
 	}
 	return s.resolved.Validate(v)
 }
 
 // A comparison counts the steps that a comparison can take.
 type comparison struct {
-	schema  *resultSchema
+	schema  *Schema
 	steps   map[comparing]int
+	limit   int
 	stopped bool // there are too many pairs, or they are too deep
 }
 
@@ -281,10 +340,10 @@ func (c *comparison) cost(s *jsonschema.Schema, v *part, depth int) (n int) {
 	if n, ok := c.steps[key]; ok {
 		return n
 	}
-	if c.stopped = c.stopped || len(c.steps) > maxSchemaSteps || depth > maxSchemaDepth; c.stopped {
+	if c.stopped = c.stopped || len(c.steps) > c.limit || depth > maxDepth; c.stopped {
 		return 0
 	}
-	n = own(s, v)
+	n = c.own(s, v)
 	for _, p := range c.schema.same(s) {
 		n = plus(n, c.cost(p, v, depth+1))
 	}
@@ -321,11 +380,15 @@ func (c *comparison) cost(s *jsonschema.Schema, v *part, depth int) (n int) {
 }
 
 // own returns the steps of a part of the schema without those of the parts in it.
-func own(s *jsonschema.Schema, v *part) (n int) {
+func (c *comparison) own(s *jsonschema.Schema, v *part) (n int) {
 	whole := 1 + v.size/bytesOfStep // to look at all of the value
-	n = 1 + len(s.Properties) + len(s.Required)
+	n = 1 + len(s.Properties) + len(s.Required) + c.schema.texts[s]/bytesOfStep
 	if s.Enum != nil {
 		n = plus(n, min(len(s.Enum), math.MaxInt32)*whole)
+	}
+	n = plus(n, c.schema.patterns[s.Pattern]*whole)
+	for pattern := range s.PatternProperties {
+		n = plus(n, c.schema.patterns[pattern]*(len(v.names)+whole))
 	}
 	if s.Const != nil || s.Pattern != "" || s.MinLength != nil || s.MaxLength != nil || s.UniqueItems {
 		n = plus(n, whole)
