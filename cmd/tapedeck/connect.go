@@ -135,6 +135,7 @@ func (e *env) connectURL(ctx context.Context, url string) (*connection, error) {
 	if err != nil {
 		return nil, err
 	}
+	e.elsewhere = true
 	return &connection{Client: c, locate: func() *client.Client { return nil }}, c.Ping(ctx)
 }
 
@@ -245,6 +246,7 @@ func (e *env) connectHolder(ctx context.Context, held error) (*connection, error
 		if e.config != "" {
 			e.notice("another process serves %s, with a configuration of its own; --config is not used", terminal.Clean(e.folder()))
 		}
+		e.elsewhere = true
 		return &connection{Client: c, locate: e.locate}, nil
 	case client.Silent(err):
 		return nil, unserved(held, err)

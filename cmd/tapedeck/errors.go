@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"syscall"
 
@@ -69,6 +70,9 @@ func (e *env) printError(err error) {
 	if known != nil {
 		here := *known
 		here.Hint = localHint(known)
+		if e.elsewhere && lacksAgent.MatchString(known.Message) {
+			here.Hint = strings.TrimPrefix(here.Hint+"; the server reads its configuration only when it starts: restart it after a change of its agents", "; ")
+		}
 		known = &here
 	}
 	if e.json {
@@ -88,6 +92,9 @@ func (e *env) printError(err error) {
 		}
 	}
 }
+
+// lacksAgent matches the errors about an agent that a server does not know.
+var lacksAgent = regexp.MustCompile(`\b(there is no agent|this server has no agents)\b`)
 
 // localHint returns the hint of an error in the words of the command line: those of the server
 // are about requests.

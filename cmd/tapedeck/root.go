@@ -29,6 +29,7 @@ type env struct {
 	startsAgents bool // the command starts agents
 	reads        bool // the command only reads and ends at once; see deck.Options.LeaveRuns
 
+	elsewhere          bool // another process serves the sessions
 	cancelledElsewhere bool // another command has cancelled the run of this one
 
 	ephemeral   bool   // see inMemory
