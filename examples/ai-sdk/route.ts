@@ -5,7 +5,7 @@ import { td } from "./tapedeck.ts";
 
 export async function POST(request: Request) {
   const { id, messages, trigger } = await request.json();
-  const run = await td.run(id, { messages, trigger }).catch(refusal);
+  const run = await td.run(id, { messages, trigger, headers: request.headers }).catch(refusal);
   if (run instanceof Response) return run;
   const result = streamText({
     model,

@@ -38,7 +38,7 @@ const model = new MockLanguageModelV4({
 
 export async function POST(request: Request) {
   const { id, messages, trigger } = await request.json();
-  const run = await td.run(id, { messages, trigger });
+  const run = await td.run(id, { messages, trigger, headers: request.headers });
   const result = streamText({
     model,
     tools: { weather },

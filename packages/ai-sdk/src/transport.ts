@@ -143,7 +143,7 @@ export class TapedeckTransport<M extends UIMessage = UIMessage> implements ChatT
     return {
       ...all,
       Accept: "text/event-stream, application/json",
-      "Tapedeck-AI-SDK-Version": String(version),
+      [versionHeader]: String(version),
     };
   }
 
@@ -200,6 +200,9 @@ export class TapedeckTransport<M extends UIMessage = UIMessage> implements ChatT
     }
   }
 }
+
+/** The header with which a page names its version of `ai`. */
+export const versionHeader = "Tapedeck-AI-SDK-Version";
 
 /** The path of a chat below the address of the transport. */
 export function pathOf(chat: string): string {

@@ -178,10 +178,10 @@ for (const [name, [ai, Mock]] of Object.entries(versions)) {
         goOn = done;
       });
       const model = modelOf(Mock, version, { before: ["It ", "is "], after: ["21 ", "°C."], wait });
-      const td = createTapedeck({ url: server.url, version });
+      const td = createTapedeck({ url: server.url });
       const POST = async (request) => {
         const { id, messages } = await request.json();
-        const run = await td.run(id, { messages });
+        const run = await td.run(id, { messages, headers: request.headers });
         return run.respond(ai.streamText({ model, prompt: "Weather?", abortSignal: run.signal }));
       };
       const routes = td.routes({ authorize: (_, id) => id.startsWith("mine-") });
@@ -219,10 +219,10 @@ for (const [name, [ai, Mock]] of Object.entries(versions)) {
         wait: never,
         onAbort: () => aborted(),
       });
-      const td = createTapedeck({ url: server.url, version });
+      const td = createTapedeck({ url: server.url });
       const POST = async (request) => {
         const { id, messages } = await request.json();
-        const run = await td.run(id, { messages });
+        const run = await td.run(id, { messages, headers: request.headers });
         return run.respond(ai.streamText({ model, prompt: "Go", abortSignal: run.signal }));
       };
       const fetch = routed(POST, td.routes({ authorize: () => true }));
@@ -308,10 +308,10 @@ for (const name of ["7", "6"])
           const wait = new Promise((done) => {
             goOn = done;
           });
-          const td = createTapedeck({ url: server.url, version });
+          const td = createTapedeck({ url: server.url });
           const POST = async (request) => {
             const { id, messages } = await request.json();
-            const run = await td.run(id, { messages }).catch(refusal);
+            const run = await td.run(id, { messages, headers: request.headers }).catch(refusal);
             if (run instanceof Response) return run;
             return run.respond(ai.streamText({ ...agent(wait), messages: await ai.convertToModelMessages(messages) }));
           };

@@ -1,7 +1,7 @@
 // @tapedeck/ai-sdk/server: for the routes of a program whose agent is its own.
 import { type ClientOptions, createClient } from "@tapedeck/client";
 import type { UIMessage } from "ai";
-import { messagesOf, pathOf } from "../transport.ts";
+import { messagesOf, pathOf, versionHeader } from "../transport.ts";
 import { type Authorize, type Routes, routesOf } from "./routes.ts";
 import { type ChatRequest, Run, type RunContext } from "./run.ts";
 
@@ -12,7 +12,7 @@ export type { ChatRequest, RespondOptions, Run, RunSource, StreamResult } from "
 export interface TapedeckOptions extends ClientOptions {
   /** The name of the agent in the log; `web` without it. */
   agent?: string;
-  /** The major version of `ai` in the pages. 5 gets no approvals, and only 7 gets messages that steer as such. */
+  /** The version of `ai` for which `messages` answers, and a run whose request names none; 6 without it. */
   version?: 5 | 6 | 7;
   /** Keeps a program alive that is stopped when it has answered, as `waitUntil` of such a host does. */
   waitUntil?: (promise: Promise<unknown>) => void;
@@ -46,7 +46,7 @@ export function createTapedeck(o: TapedeckOptions): Tapedeck {
   const context: RunContext = { client, agent, version, waitUntil, giveUpMs, leaseMs };
   // Any agent of the server can read a chat.
   const base = "/aisdk/default";
-  const headers = { Accept: "application/json", "Tapedeck-AI-SDK-Version": String(version) };
+  const headers = { Accept: "application/json", [versionHeader]: String(version) };
   return {
     run: (id, request) => Run.begin(context, id, request),
     async messages<M extends UIMessage>(id: string) {

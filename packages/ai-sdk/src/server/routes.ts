@@ -1,5 +1,5 @@
 import { type Client, TapedeckError } from "@tapedeck/client";
-import { pathOf } from "../transport.ts";
+import { pathOf, versionHeader } from "../transport.ts";
 import { streamHeaders } from "./run.ts";
 
 /** Says whether the sender of a request may use a chat. */
@@ -57,8 +57,8 @@ function decoded(id: string): string {
 
 function forwarded(request: Request) {
   const headers: Record<string, string> = { Accept: "text/event-stream, application/json" };
-  const version = request.headers.get("Tapedeck-AI-SDK-Version");
-  if (version !== null) headers["Tapedeck-AI-SDK-Version"] = version;
+  const version = request.headers.get(versionHeader);
+  if (version !== null) headers[versionHeader] = version;
   return { headers, signal: request.signal };
 }
 

@@ -2,7 +2,7 @@ import { type Client, TapedeckError } from "@tapedeck/client";
 import { defaultLeaseMs, Recording } from "@tapedeck/client/record";
 import type { UIMessage, UIMessageChunk } from "ai";
 import type { Chunk } from "../chunks.ts";
-import { pathOf } from "../transport.ts";
+import { pathOf, versionHeader } from "../transport.ts";
 import { Recorder, Wrong } from "./recorder.ts";
 
 /** What `streamText` returns, in all versions of the AI SDK. */
@@ -27,6 +27,8 @@ export interface ChatRequest<M extends UIMessage = UIMessage> {
   messages: M[];
   /** Of the request; without it another answer to the same message is not asked for. */
   trigger?: "submit-message" | "regenerate-message";
+  /** Of the request: the transport of the page names its version of `ai` there. */
+  headers?: Headers;
 }
 
 /** The options of `toUIMessageStream` of `streamText`, of any version. */
@@ -50,13 +52,13 @@ export class Run {
   /** Aborts when somebody stops the run, on any screen. Give it to `streamText`. */
   readonly signal: AbortSignal;
   private readonly c: RunContext;
-  private readonly messages: UIMessage[];
+  private readonly request: ChatRequest;
   private readonly recorder: Recorder;
   private readonly recording: Recording;
   private readonly place: Begun;
 
-  private constructor(c: RunContext, messages: UIMessage[], recorder: Recorder, recording: Recording, place: Begun) {
-    [this.c, this.messages, this.recorder, this.recording, this.place] = [c, messages, recorder, recording, place];
+  private constructor(c: RunContext, request: ChatRequest, recorder: Recorder, recording: Recording, place: Begun) {
+    [this.c, this.request, this.recorder, this.recording, this.place] = [c, request, recorder, recording, place];
     this.id = recording.invocation;
     this.signal = recording.signal;
   }
@@ -73,7 +75,7 @@ export class Run {
     const answer = await patiently(giveUpMs, () => c.client.request(path, { method: "POST", headers, body }));
     const place = (await answer.json()) as Begun;
     const recording = Recording.of(c.client.session(chat), id, place.from, { giveUpMs, leaseMs });
-    return new Run(c, messages, new Recorder(id, actor), recording, place);
+    return new Run(c, request, new Recorder(id, actor), recording, place);
   }
 
   /**
@@ -85,12 +87,13 @@ export class Run {
    */
   async respond(source: RunSource, options: RespondOptions = {}): Promise<Response> {
     const { message, from } = this.place;
-    const more = { originalMessages: this.messages, generateMessageId: () => message };
+    const more = { originalMessages: this.request.messages, generateMessageId: () => message };
     const recorded = this.record(chunksOf(source, { ...more, ...options }), options.onError ?? masked);
     this.c.waitUntil?.(recorded);
     const query = new URLSearchParams({ message, ...(message === this.id ? {} : { from: String(from) }) });
     const path = `/aisdk/default${pathOf(this.recording.session.id)}/stream?${query}`;
-    const headers = { Accept: "text/event-stream", "Tapedeck-AI-SDK-Version": String(this.c.version) };
+    const version = this.request.headers?.get(versionHeader) ?? String(this.c.version);
+    const headers = { Accept: "text/event-stream", [versionHeader]: version };
     const { body } = await this.c.client.request(path, { headers });
     return new Response(body, { headers: streamHeaders });
   }
