@@ -1,9 +1,9 @@
 import { TapedeckError } from "@tapedeck/client";
 import type { UIMessage } from "ai";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { Active } from "./active.ts";
+import { Active, type Unsent } from "./active.ts";
 import { Sync, type SyncedChat } from "./sync.ts";
-import type { TapedeckTransport } from "./transport.ts";
+import { TapedeckTransport } from "./transport.ts";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -117,3 +117,49 @@ test.each([
     sync.stop();
   },
 );
+
+test.each([
+  ["leaves the chat when it is online again, and its text comes back", false],
+  ["stays if the server has it, because only the answer was lost", true],
+])("what a page sends while it is offline %s", async (_, stored) => {
+  const said = (id: string): UIMessage => ({ id, role: "user", parts: [{ type: "text", text: `text of ${id}` }] });
+  const [before, sent] = [said("u1"), said("u2")];
+  let online = true;
+  const fetch = async (url: unknown) => {
+    if (!online) throw new TypeError("fetch failed");
+    if (String(url).endsWith("/messages")) return Response.json(stored ? [before, sent] : [before]);
+    return new Response(new ReadableStream(), { headers: { "Content-Type": "text/event-stream" } });
+  };
+  const transport = new TapedeckTransport({ api: `http://server/aisdk/${stored}`, fetch });
+  const chat: SyncedChat = {
+    id: "c",
+    messages: [before],
+    status: "ready",
+    setMessages: (list) => Object.assign(chat, { messages: list }),
+    resumeStream: async () => undefined,
+  };
+  const unsent: Unsent[] = [];
+  const sync = new Sync(
+    () => transport,
+    () => chat,
+    { onUnsent: (u) => unsent.push(u) },
+  );
+  sync.start();
+  await vi.advanceTimersByTimeAsync(10);
+
+  online = false;
+  chat.messages = [before, sent];
+  const asked = { trigger: "submit-message" as const, messageId: undefined, abortSignal: undefined };
+  const sending = transport.sendMessages({ ...asked, chatId: "c", messages: chat.messages });
+  await expect(sending).rejects.toMatchObject({ kind: "unreachable" });
+  chat.status = "error";
+  sync.check(); // as each drawing of the page does
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect([chat.messages, unsent]).toEqual([[before, sent], []]);
+
+  online = true;
+  await vi.advanceTimersByTimeAsync(20_000);
+  expect(chat.messages).toEqual(stored ? [before, sent] : [before]);
+  expect(unsent.map((u) => [u.message, u.error.kind])).toEqual(stored ? [] : [[sent, "unreachable"]]);
+  sync.stop();
+});
