@@ -209,7 +209,7 @@ e2e-gate: build $(NPM) ## leave out the browser checks that ui/e2e/full.mjs name
 ui-firefox: build $(NPM) ## test the main ways through the user interface in Firefox (needs firefox-esr)
 	cd ui && TAPEDECK=$(abspath $(BIN)) node e2e/firefox.mjs
 
-packages: build $(NPM) ## pack the npm packages, and check the tarballs in a project of its own, their sizes, docs/typescript.md and examples/ (needs chromium)
+packages: build $(NPM) ## pack the npm packages, and check the tarballs in a project of its own, their sizes, the TypeScript of docs and examples/ (needs chromium)
 	for p in client react player ai-sdk; do npm run --silent -w packages/$$p build || exit 1; done
 	cd examples/react && TAPEDECK_BIN=$(abspath $(BIN)) npm run --silent check
 	node examples/player/check.mjs --binary $(abspath $(BIN))

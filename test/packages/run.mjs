@@ -1,12 +1,12 @@
 // Checks the npm packages as others get them: it packs each, installs the tarballs into a
-// project of its own, and there checks the types, the sizes, the examples of
-// docs/typescript.md, following through kills of the real program, and useChat in a browser.
+// project of its own, and there checks the types, the sizes, the examples of two pages of
+// docs, following through kills of the real program, and useChat in a browser.
 //
 //     node test/packages/run.mjs --binary bin/tapedeck
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { basename, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { build } from "vite";
@@ -67,7 +67,7 @@ try {
     }
   });
 
-  const snippets = write(readFileSync(join(root, "docs/typescript.md"), "utf8"));
+  const snippets = ["docs/typescript.md", "docs/protocol/ai-sdk.md"].flatMap(examplesOf);
   for (const config of ["tsconfig.json", "tsconfig.bundler.json"])
     await check(`the types of the packages and of ${snippets.length} examples are right (${config})`, () =>
       run(process.execPath, [join(root, "node_modules/typescript/bin/tsc"), "-p", config]),
@@ -85,9 +85,9 @@ try {
   const server = new Server(binary);
   try {
     await server.start();
-    for (const [i, { file, code }] of snippets.entries()) {
+    for (const { name, file, code } of snippets) {
       if (!file.endsWith(".mts")) continue;
-      await check(`example ${i + 1} of docs/typescript.md runs: ${code.trim().split("\n")[0]}`, () => {
+      await check(`${name} runs: ${code.trim().split("\n")[0]}`, () => {
         const js = file.replace(".mts", ".mjs");
         const text = readFileSync(join(consumer, "out", js), "utf8").replaceAll("http://127.0.0.1:4747", server.url);
         writeFileSync(join(consumer, js), text);
@@ -133,14 +133,14 @@ try {
   rmSync(consumer, { recursive: true, force: true });
 }
 
-/** Writes the examples of a page as files: those in ts are programs, those in tsx are checked only. */
-function write(page) {
-  const found = [...page.matchAll(/^```(ts|tsx)\n([\s\S]*?)^```$/gm)];
-  if (found.length === 0) throw new Error("docs/typescript.md has no examples");
+/** Writes the examples of a page, which begin with an import, as files: those in ts are programs, those in tsx are checked only. */
+function examplesOf(page) {
+  const found = [...readFileSync(join(root, page), "utf8").matchAll(/^```(ts|tsx)\n(import [\s\S]*?)^```$/gm)];
+  if (found.length === 0) throw new Error(`${page} has no examples`);
   return found.map(([, kind, code], i) => {
-    const file = `example${i + 1}.${kind === "ts" ? "mts" : "tsx"}`;
+    const file = `${basename(page, ".md")}${i + 1}.${kind === "ts" ? "mts" : "tsx"}`;
     writeFileSync(join(consumer, file), `${code}\nexport {};\n`);
-    return { file, code };
+    return { name: `example ${i + 1} of ${page}`, file, code };
   });
 }
 
