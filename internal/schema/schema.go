@@ -79,6 +79,9 @@ func Read(text string) (s *Schema, hint string, err error) {
 	return s, "", nil
 }
 
+// Requires reports whether an object must have a member.
+func (s *Schema) Requires(name string) bool { return slices.Contains(s.root.Required, name) }
+
 // bounded refuses a schema with parts that the library follows without an end.
 func (s *Schema) bounded() (hint string, err error) {
 	for _, name := range slices.Sorted(maps.Keys(s.parts)) {

@@ -61,10 +61,10 @@ func TestArgumentsOfServers(t *testing.T) {
 	s := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil))
 	defer s.Close()
 	for call, want := range map[string]string{
-		`fork {}`:                       `The arguments do not match the schema: the arguments must have "session".`,
-		`fork {"session":5}`:            "The arguments do not match the schema: session must be a string, not an integer.",
-		`fork {"session":"a","at":"7"}`: "The arguments do not match the schema: at must be an integer, not a string.",
-		`fork {"session":"a","at":7}`:   "", `loop {}`: "", `many {}`: "", `pattern {}`: "", `old {}`: "", `large {}`: "",
+		`fork {}`:                        `The arguments do not match the schema: the arguments must have "session".`,
+		`fork {"session":5}`:             "The arguments do not match the schema: session must be a string, not an integer.",
+		`fork {"session":"a","at":"7"}`:  "The arguments do not match the schema: at must be an integer, not a string.",
+		`fork {"session":"a","at":null}`: "", `fork {"session":"a","at":7}`: "", `loop {}`: "", `many {}`: "", `pattern {}`: "", `old {}`: "", `large {}`: "",
 	} {
 		w := newWorld()
 		w.options.Servers = []mcp.Server{{Name: "td", URL: s.URL}}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -227,6 +228,7 @@ func checker(text []byte) func(json.RawMessage) string {
 		if s == nil || json.Unmarshal(arguments, &given) != nil {
 			return ""
 		}
+		maps.DeleteFunc(given, func(name string, v any) bool { return v == nil && !s.Requires(name) }) // models write null for what they leave out
 		if err := s.Validate(given, maxSteps); err != nil && !errors.Is(err, schema.ErrSteps) {
 			return tool.Misfit(err)
 		}
