@@ -77,24 +77,27 @@ func (e *Engine) writerOf(ctx context.Context, s *tapedeck.Session, open *tapede
 
 // awaitsProgram is the note of an input that an outside program takes, also between its runs.
 func awaitsProgram(agent string) string {
-	return writes(agent) + ", so the input waits until that program takes it"
+	if agent == "" {
+		return whose(agent) + ", so the input waits until that program takes it"
+	}
+	return whose(agent) + ", so the input waits until a program of that name takes it"
 }
 
 // away is the error of a task for an outside program that would begin now. named means that
 // the task names it.
 func away(agent string, named bool) error {
-	why := ", and the message names no agent"
+	why := ", which the thread has, and the message names no agent"
 	if named {
 		why = ", so nothing begins here"
 	}
-	return tapedeck.Errorf(tapedeck.Conflict, "%s%s", writes(agent), why).
-		WithHint("name an agent of the server; with when=queue a message that names %s waits until that program takes it", agent)
+	return tapedeck.Errorf(tapedeck.Conflict, "%s%s", whose(agent), why).
+		WithHint("name an agent of the server; with when=queue a message that names %s waits until a program of that name takes it", agent)
 }
 
-// writes says that an outside program writes the runs of an agent.
-func writes(agent string) string {
+// whose says why no agent of the server gets what is for an agent.
+func whose(agent string) string {
 	if agent == "" {
 		return "an outside program writes the runs of the thread"
 	}
-	return "an outside program writes the runs of the agent " + agent
+	return "this server has no agent " + agent
 }

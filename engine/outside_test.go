@@ -42,7 +42,7 @@ func TestInputForAnOutsideAgent(t *testing.T) {
 				for _, repeated := range []bool{false, true} { // it belongs to the agent of the inputs before it
 					got, err := w.Start(t.Context(), api.Task{Session: "s", Text: "late", When: api.WhenQueue, MessageID: "m"})
 					w.must(err)
-					if got.Input == "" || got.Repeated != repeated || !strings.Contains(got.Note, "until that program takes it") || strings.Contains(got.Note, "open run") {
+					if got.Input == "" || got.Repeated != repeated || !strings.Contains(got.Note, "takes it") || strings.Contains(got.Note, "open run") {
 						t.Errorf("got %+v", got)
 					}
 				}
@@ -103,12 +103,12 @@ func TestBetweenOutsideRuns(t *testing.T) {
 		}
 		for _, when := range []string{"", "queue", "steer", "interrupt"} {
 			_, err := send("", when)
-			refuses(w, err, tapedeck.Conflict, "an outside program writes the runs of the agent my-loop, and the message names no agent | name an agent of the server; with when=queue a message that names my-loop waits until that program takes it")
+			refuses(w, err, tapedeck.Conflict, "this server has no agent my-loop, which the thread has, and the message names no agent | name an agent of the server; with when=queue a message that names my-loop waits until a program of that name takes it")
 			_, err = send("nobody", when)
 			refuses(w, err, tapedeck.NotFound, `there is no agent "nobody" | there are: bot mute`)
 		}
 		_, err := send("my-loop", "now")
-		refuses(w, err, tapedeck.Conflict, "an outside program writes the runs of the agent my-loop, so nothing begins here")
+		refuses(w, err, tapedeck.Conflict, "this server has no agent my-loop, so nothing begins here")
 		if got := w.head("s").Head; got != head {
 			w.Errorf("the refused tasks append %d events", got-head)
 		}
