@@ -131,7 +131,7 @@ test-all: ## run all tests in Go at full length
 	cd adk && $(GO) test -count=1 ./...
 
 race-all: ## run all tests with the race detector, and call all verbs of a program that has it
-	$(TESTTMP) $(GO) test -race -short -count=1 -timeout 30m $$($(GO) list ./... | grep -v '/tapedeck/test/') # those run the program in processes of their own
+	$(TESTTMP) $(GO) test -race -short -count=1 -timeout 60m $$($(GO) list ./... | grep -v '/tapedeck/test/') # those run the program in processes of their own
 	cd adk && $(GO) test -race -short -count=1 ./...
 	$(GO) build -race -o $(BIN)-race ./cmd/tapedeck
 	TAPEDECK_BIN=$(abspath $(BIN))-race $(GO) test ./test/stress ./test/protocols -count=1 -timeout 20m

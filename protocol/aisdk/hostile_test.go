@@ -2,12 +2,14 @@ package aisdk_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/internal/decktest"
 )
 
@@ -127,4 +129,32 @@ func TestTextStaysInItsFrame(t *testing.T) {
 	if got := strings.Join(types, " "); got != "start start-step text-start text-delta text-end finish-step finish" {
 		t.Errorf("the chunks are %s", got)
 	}
+}
+
+// The messages of a chat have lists of parts, also if the log has a content that is no part.
+func TestPartsAreLists(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		if _, err := w.Create(t.Context(), api.NewSession{ID: "c"}); err != nil {
+			t.Fatal(err)
+		}
+		var events []tapedeck.Event
+		for i, content := range []string{`[]`, `[{"type":"zzz"}]`, `""`, `null`} {
+			for _, role := range []string{"user", "assistant", "system"} {
+				events = append(events, tapedeck.Event{Type: tapedeck.MessageAdded, Data: fmt.Appendf(nil, `{"message":{"id":"%s%d","role":%q,"content":%s}}`, role, i, role, content)})
+			}
+		}
+		if _, err := w.Session("c").Append(t.Context(), events...); err != nil {
+			t.Fatal(err)
+		}
+		list := w.loaded("c")
+		for _, m := range list {
+			if _, ok := m["parts"].([]any); !ok {
+				t.Errorf("%v", m)
+			}
+		}
+		if len(list) != len(events) {
+			t.Errorf("%d of %d messages", len(list), len(events))
+		}
+	})
 }

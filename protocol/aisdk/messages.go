@@ -108,7 +108,7 @@ func uiMessages(now *view.Snapshot, open string, version int) (out []uiMessage) 
 		s, ok := steps[id]
 		if !ok {
 			s.at = len(out)
-			out = append(out, uiMessage{id, payload.RoleAssistant, metadataOf(all.of[it.invocation]), nil})
+			out = append(out, uiMessage{id, payload.RoleAssistant, metadataOf(all.of[it.invocation]), []json.RawMessage{}})
 		}
 		if !ok || it.invocation != s.invocation || it.turn != 0 && it.turn != s.turn {
 			out[s.at].Parts = append(out[s.at].Parts, chunk("step-start"))
@@ -223,10 +223,10 @@ func partOfMessage(m *view.Message) json.RawMessage {
 // wholeMessage returns a message that is no part of the answer of a run: what a user or
 // the system said, and the history that a client brought.
 func wholeMessage(m *view.Message, now *view.Snapshot, version int) *uiMessage {
-	out := &uiMessage{ID: m.ID, Role: m.Role, Metadata: map[string]place{metaKey: {Offset: m.Offset, Invocation: m.Invocation}}}
+	out := &uiMessage{ID: m.ID, Role: m.Role, Metadata: map[string]place{metaKey: {Offset: m.Offset, Invocation: m.Invocation}}, Parts: []json.RawMessage{}}
 	switch m.Role {
 	case payload.RoleUser:
-		out.Parts = userParts(m)
+		out.Parts = append(out.Parts, userParts(m)...)
 		return out
 	case payload.RoleSystem:
 		out.Parts = []json.RawMessage{chunk("text", text("text", m.Text))}
