@@ -104,7 +104,7 @@ func localHint(e *tapedeck.Error) string {
 		return "set " + tokenVariable + " to a valid token; see: tapedeck token --help"
 	case e.Kind == tapedeck.NotFound && e.Hint == "" && strings.HasPrefix(e.Message, "there is no session "):
 		return "list sessions with: tapedeck ls"
-	case strings.HasPrefix(e.Hint, "name one of them: inv_"):
+	case strings.HasPrefix(e.Hint, "name one of them: "): // of the open runs
 		return strings.Replace(e.Hint, "them:", "them with --invocation:", 1)
 	}
 	return strings.ReplaceAll(e.Hint, "with when=queue", "with `tapedeck say --when queue`")

@@ -20,7 +20,7 @@ func TestPrintError(t *testing.T) {
 		{known, false, "tapedeck: it is\uFFFD[2J closed\n  open\uFFFD it\n"},
 		{known, true, `{"error":{"kind":"conflict","message":"it is\u001b[2J closed","hint":"open\u001b it"}}` + "\n"},
 		{errors.New("odd"), false, "tapedeck: odd\n"},
-		{tapedeck.Errorf(tapedeck.Conflict, "2 runs are open").WithHint("name one of them: inv_1, inv_2"), false, "tapedeck: 2 runs are open\n  name one of them with --invocation: inv_1, inv_2\n"},
+		{tapedeck.Errorf(tapedeck.Conflict, "2 runs are open").WithHint("name one of them: inv_1, run_2"), false, "tapedeck: 2 runs are open\n  name one of them with --invocation: inv_1, run_2\n"},
 		{tapedeck.Errorf(tapedeck.Conflict, "busy").WithHint("wait; with when=queue it waits"), false, "tapedeck: busy\n  wait; with `tapedeck say --when queue` it waits\n"},
 		{errors.New("odd"), true, `{"error":{"message":"odd"}}` + "\n"},
 	} {

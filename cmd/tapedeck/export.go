@@ -164,7 +164,10 @@ func exportError(ctx context.Context, err error) error {
 // exportFile writes to a temporary file and renames it, so that no other process
 // sees a partial export.
 func (e *env) exportFile(ctx context.Context, conn *connection, f exportFlags) (err error) {
-	if _, err := os.Lstat(f.file); err == nil && !f.force {
+	switch info, err := os.Lstat(f.file); {
+	case err == nil && info.IsDir():
+		return tapedeck.Errorf(tapedeck.Invalid, "%s is a folder", f.file).WithHint("name a file")
+	case err == nil && !f.force:
 		return fileExists(f.file)
 	}
 	tmp, err := os.OpenFile(f.file+"."+tapedeck.NewID("tmp_"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)

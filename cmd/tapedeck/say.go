@@ -117,7 +117,11 @@ func (e *env) say(interrupted context.Context, c *connection, f *sayFlags) error
 			return err
 		}
 		if len(list) == 0 && !e.json {
-			e.notice("no message waits in session %s", session)
+			where := "session " + session
+			if f.task.Thread != "" {
+				where = "thread " + f.task.Thread + " of " + where
+			}
+			e.notice("no message waits in %s", where)
 		}
 		return e.printInputs(list)
 	case f.withdraw != "":
