@@ -461,7 +461,7 @@ func TestSteered(t *testing.T) {
 }
 
 // An input that has begun, or was withdrawn, does not wait again when its thread goes back to
-// before that, and one that waits is not forgotten.
+// before that.
 func TestInputsAfterJumps(t *testing.T) {
 	for _, thread := range []string{"", "main"} {
 		inBubble(t, silent, func(w *world) {
