@@ -65,6 +65,7 @@ type Verbs interface {
 // Views are the conversations of sessions.
 type Views interface {
 	Snapshot(ctx context.Context, session string, q view.Query) (view.Snapshot, error)
+	Timeline(ctx context.Context, session string, at int64) (*view.Timeline, error)
 	FindInvocation(ctx context.Context, session, invocation string) (offset int64, found bool, err error)
 }
 

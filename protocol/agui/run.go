@@ -98,7 +98,7 @@ func (h *handler) taskOf(ctx context.Context, in *input, now *view.Snapshot, hea
 		State: newState(in.State, now.State), Text: continueTask,
 	}
 	var err error
-	if t.Messages, err = h.freshMessages(ctx, in, now); err != nil {
+	if t.Messages, err = h.freshMessages(ctx, in, now, head); err != nil {
 		return t, err
 	}
 	if t.State != nil && len(t.Messages) > 0 && isBehind(in, now) {
@@ -142,8 +142,8 @@ func configOf(props json.RawMessage) json.RawMessage {
 }
 
 // freshMessages returns the messages that the thread does not have: those after the
-// newest one that it has.
-func (h *handler) freshMessages(ctx context.Context, in *input, now *view.Snapshot) ([]payload.Message, error) {
+// newest one that it has, without what an earlier attempt of a step said.
+func (h *handler) freshMessages(ctx context.Context, in *input, now *view.Snapshot, head *tapedeck.Session) ([]payload.Message, error) {
 	fresh := aguiwire.NewMessages(in.Messages, aguiwire.Known(now))
 	if len(fresh) > 0 && len(fresh) == len(in.Messages) && now.Earlier > 0 {
 		all, err := h.conversation(ctx, in.place, now.At) // the client is far behind
@@ -153,6 +153,10 @@ func (h *handler) freshMessages(ctx context.Context, in *input, now *view.Snapsh
 		fresh = aguiwire.NewMessages(in.Messages, aguiwire.Known(&all))
 	}
 	fresh = slices.DeleteFunc(slices.Clone(fresh), func(m payload.Message) bool { return m.Role == payload.RoleActivity })
+	fresh, err := h.leaveOut(ctx, in, fresh, head)
+	if err != nil {
+		return nil, err
+	}
 	names := aguiwire.NamesOf(now)
 	for i := range fresh {
 		if jsonobj.IsNull(fresh[i].Content) {
@@ -162,6 +166,37 @@ func (h *handler) freshMessages(ctx context.Context, in *input, now *view.Snapsh
 		delete(fresh[i].Metadata, metaKey) // what the server sent, or what a client must not set
 	}
 	return fresh, checkIDs(fresh)
+}
+
+// leaveOut removes from new messages what an earlier attempt of a step said. It refuses one
+// that the thread has reverted. What the request wants, a last message of a user or the last
+// answers of tools, may be one of these: the client can send it again.
+func (h *handler) leaveOut(ctx context.Context, in *input, fresh []payload.Message, head *tapedeck.Session) ([]payload.Message, error) {
+	end := len(fresh)
+	for end > 0 && fresh[end-1].Role == payload.RoleTool {
+		end--
+	}
+	if end > 0 && end == len(fresh) && fresh[end-1].Role == payload.RoleUser {
+		end--
+	}
+	var ids, kept []string
+	for i := range fresh[:end] {
+		if m := &fresh[i]; m.Role == payload.RoleReasoning { // no snapshot without reasoning removes it
+			kept = append(kept, m.ID)
+		} else {
+			ids = append(ids, m.ID)
+		}
+	}
+	past := aguiwire.Past{
+		Head: head, Thread: in.place.lane, Events: h.Sessions, Timelines: h.Views,
+		What: "thread " + in.place.id, Hint: "connect to the thread",
+	}
+	repeated, err := past.Repeated(ctx, ids, kept)
+	if err != nil || len(repeated) == 0 {
+		return fresh, err
+	}
+	wanted := fresh[end:]
+	return slices.Concat(slices.DeleteFunc(fresh[:end], func(m payload.Message) bool { return repeated[m.ID] }), wanted), nil
 }
 
 // checkIDs refuses two new messages with one id, because the second would replace the

@@ -121,6 +121,9 @@ func (h *handler) decide(ctx context.Context, id string, in *input, once func(he
 		if err != nil {
 			return err
 		}
+		if err = h.leaveOut(ctx, in, &head, &now); err != nil {
+			return err
+		}
 		last := int64(0)
 		if len(now.Threads) > 0 {
 			last = now.Threads[0].Last

@@ -39,6 +39,7 @@ type Options struct {
 // [*hub.Hub]: https://pkg.go.dev/github.com/tapedeck/tapedeck/hub#Hub
 type Sessions interface {
 	Head(ctx context.Context, session string) (tapedeck.Session, error)
+	Read(ctx context.Context, session string, r tapedeck.Range) (tapedeck.Page, error)
 	Follow(ctx context.Context, session string, o tapedeck.FollowOptions) iter.Seq2[tapedeck.Page, error]
 }
 

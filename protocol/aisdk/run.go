@@ -141,12 +141,8 @@ func taskOf(in *input, head *tapedeck.Session, now *view.Snapshot) (t api.Task, 
 // fresh returns what the chat does not have: the outputs of tools that the front end
 // ran, and the messages after the newest one that the chat has.
 func (in *input) fresh(now *view.Snapshot) (list []payload.Message, err error) {
-	all, known, after := chainsOf(now), knownIDs(now), 0
-	for i := range in.Messages {
-		if m := &in.Messages[i]; known.has(m) {
-			after = i + 1
-		}
-	}
+	all, known := chainsOf(now), knownIDs(now)
+	after := known.end(in.Messages)
 	for i := range in.Messages[:after] {
 		list = append(list, outputs(&in.Messages[i], now, &all)...)
 	}
@@ -192,6 +188,45 @@ func (k *knownSet) has(m *message) bool {
 		return k.users[m.ID]
 	}
 	return k.others[m.ID]
+}
+
+// end returns the index after the newest message that the chat has.
+func (k *knownSet) end(list []message) int {
+	for i := range slices.Backward(list) {
+		if k.has(&list[i]) {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// leaveOut removes from a request what an earlier attempt of a step said. It refuses
+// messages that the chat has reverted. A last message of a user is what the request wants, so
+// it may be one of these: an edit keeps its id.
+func (h *handler) leaveOut(ctx context.Context, in *input, head *tapedeck.Session, now *view.Snapshot) error {
+	if head.LastJump == 0 {
+		return nil
+	}
+	known := knownIDs(now)
+	after, end := known.end(in.Messages), len(in.Messages)
+	if end > after && in.Messages[end-1].Role == payload.RoleUser {
+		end--
+	}
+	var ids []string
+	for i := after; i < end; i++ {
+		ids = append(ids, in.Messages[i].ID)
+	}
+	past := aguiwire.Past{
+		Head: head, Thread: tapedeck.MainThread, Events: h.Sessions, Timelines: h.Views,
+		What: "chat " + in.ID, Hint: "load the messages of the chat",
+	}
+	repeated, err := past.Repeated(ctx, ids, nil)
+	if err != nil || len(repeated) == 0 {
+		return err
+	}
+	fresh := slices.DeleteFunc(slices.Clone(in.Messages[after:end]), func(m message) bool { return repeated[m.ID] })
+	in.Messages = slices.Concat(in.Messages[:after], fresh, in.Messages[end:])
+	return nil
 }
 
 // outputs returns the outputs in a message for calls that have no answer in the log.
