@@ -1696,6 +1696,7 @@ export type SessionClearedData = {
   previous?: number;
   status?: string;
   resumable?: boolean;
+  inputs?: boolean;
   timestamp?: number;
   metadata?: JsonObject;
   rawEvent?: Json;
@@ -1795,6 +1796,7 @@ export type SessionOverwrittenData = {
   previous?: number;
   status?: string;
   resumable?: boolean;
+  inputs?: boolean;
   fromOffset: number;
   timestamp?: number;
   metadata?: JsonObject;
@@ -1845,6 +1847,7 @@ export type SessionRewoundData = {
   previous?: number;
   status?: string;
   resumable?: boolean;
+  inputs?: boolean;
   toOffset: number;
   beforeInvocation?: string;
   undoes?: string;
