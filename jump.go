@@ -26,8 +26,8 @@ type Jump struct {
 	Previous int64    // offset of the jump before it; 0 if none
 	With     []string // further threads that it reverts
 
-	// Inputs means that events of inputs, which are of [ChannelSession], may be among what
-	// the jump reverts, so that views read it.
+	// Inputs means that the reverted range may have events of inputs. No jump reverts these,
+	// so a view reads the range.
 	Inputs bool
 
 	// Attempt means that a running agent repeats a step: the jump reverts what the
@@ -66,7 +66,7 @@ func (e *Event) Jump() (Jump, bool) {
 		j.To = d.FromOffset
 	case AttemptSuperseded:
 		j.To, j.Thread, j.With, j.Marker, j.Attempt = d.FromOffset, e.ThreadName(), nil, "", true
-		j.Inputs = true // a user may write at any time, and what it reverts is a short part of a run
+		j.Inputs = true // a user can write at any time; the range is a short part of a run
 	}
 	j.To = min(max(j.To, 0), e.Offset)
 	if j.Previous >= e.Offset {

@@ -178,7 +178,7 @@ func (e *Engine) mayQueue(ctx context.Context, t *api.Task, s *tapedeck.Session,
 		return closed(s)
 	}
 	if outside && (t.Config != nil || t.Budget != nil) {
-		return tapedeck.Errorf(tapedeck.Invalid, "%s, so a task for it has neither a config nor a budget", whose(t.Agent)).
+		return tapedeck.Errorf(tapedeck.Invalid, "%s, so a task for it has neither a config nor a budget", notServed(t.Agent)).
 			WithHint("name an agent of this server, or leave them out")
 	}
 	if !outside {

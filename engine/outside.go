@@ -78,9 +78,9 @@ func (e *Engine) writerOf(ctx context.Context, s *tapedeck.Session, open *tapede
 // awaitsProgram is the note of an input that an outside program takes, also between its runs.
 func awaitsProgram(agent string) string {
 	if agent == "" {
-		return whose(agent) + ", so the input waits until that program takes it"
+		return notServed(agent) + ", so the input waits until that program takes it"
 	}
-	return whose(agent) + ", so the input waits until a program of that name takes it"
+	return notServed(agent) + ", so the input waits until a program of that name takes it"
 }
 
 // away is the error of a task for an outside program that would begin now. named means that
@@ -90,12 +90,12 @@ func away(agent string, named bool) error {
 	if named {
 		why = ", so nothing begins here"
 	}
-	return tapedeck.Errorf(tapedeck.Conflict, "%s%s", whose(agent), why).
+	return tapedeck.Errorf(tapedeck.Conflict, "%s%s", notServed(agent), why).
 		WithHint("name an agent of the server; with when=queue a message that names %s waits until a program of that name takes it", agent)
 }
 
-// whose says why no agent of the server gets what is for an agent.
-func whose(agent string) string {
+// notServed says why this server does not run a task for an agent.
+func notServed(agent string) string {
 	if agent == "" {
 		return "an outside program writes the runs of the thread"
 	}

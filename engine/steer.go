@@ -34,7 +34,7 @@ func (e *Engine) whyNotSteered(s *tapedeck.Session, t *api.Task, open *tapedeck.
 	r := e.runIn(s, open.Invocation)
 	switch {
 	case r == nil:
-		return whose("") + ", so the input waits for its end"
+		return notServed("") + ", so the input waits for its end"
 	case !steers(r.agent.Runner):
 		return "the agent " + r.agent.Name + " takes no input while it runs, so the input waits for its end"
 	case t.Agent != "" && t.Agent != r.agent.Name:

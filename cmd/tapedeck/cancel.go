@@ -47,7 +47,7 @@ are withdrawn, also if no run is open.`,
 	return c
 }
 
-// idleHint adds to the error of a cancel without an open run how many messages wait.
+// idleHint adds to an error that no run is open how many messages wait.
 func idleHint(ctx context.Context, c *connection, session string, refused error) error {
 	s, err := c.Session(ctx, session)
 	if err != nil || len(s.Runs) > 0 || len(s.Inputs) == 0 {

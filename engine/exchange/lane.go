@@ -282,8 +282,8 @@ func (l *lane) answered(given string) string {
 	return ids[len(ids)-1]
 }
 
-// nextOfAnswer returns the call to which a result without an id belongs: the oldest
-// waiting call of the answer before it, or one of its own if none is waiting.
+// nextOfAnswer returns the call to which a result without an id belongs: the oldest call of
+// the answer before it that waits. If none waits, it returns a new id.
 func (l *lane) nextOfAnswer() string {
 	for ; len(l.latest) > 0; l.latest = l.latest[1:] {
 		if _, open := l.open[l.latest[0]]; open {

@@ -11,12 +11,12 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// A Past finds what a thread had and has no more: a page that has not seen a rewind sends it
-// again.
+// A Past finds messages that a thread has reverted. A page that has not seen the rewind sends
+// them again.
 type Past struct {
 	Head       *tapedeck.Session
 	Thread     string
-	What, Hint string // what the thread is for its client, and what the client can do
+	What, Hint string // for the error: the name of the thread, and what the client can do
 	Events     interface {
 		Read(ctx context.Context, session string, r tapedeck.Range) (tapedeck.Page, error)
 	}
@@ -25,9 +25,10 @@ type Past struct {
 	}
 }
 
-// Repeated returns those of the ids of messages, which the thread lacks, that only an earlier
-// attempt of a step had: a page keeps its text. An id that was reverted is an error, except
-// of those in kept, which a client keeps after a rewind: they count as repeated.
+// Repeated looks for the ids of messages that the thread lacks. It returns the ids that only an
+// earlier attempt of a step had, because a page keeps the text of an attempt. A rewind that has
+// reverted one of ids is a [tapedeck.Conflict]. A client keeps the messages of kept after a
+// rewind, so these are returned, too.
 func (p *Past) Repeated(ctx context.Context, ids, kept []string) (map[string]bool, error) {
 	if len(ids)+len(kept) == 0 || p.Head.LastJump == 0 {
 		return nil, nil

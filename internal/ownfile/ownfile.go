@@ -16,9 +16,9 @@ import (
 // beginning is how much of a file [Check] looks at.
 const beginning = 64 << 10
 
-// Check returns an error if the program has not made what is at a path: a symbolic link, a
-// folder, or a file for whose beginning ours is false. An empty file and one of zeros are
-// accepted, because a crash leaves both.
+// Check returns an error if the program has not made what is at a path: it is a symbolic link
+// or a folder, or ours returns false for the beginning of the file. An empty file and a file of
+// zeros are accepted, because a crash leaves both.
 func Check(path string, ours func(beginning []byte) bool) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -18,8 +18,8 @@ var feelFunctions = map[string]string{
 	"sum": "sum_feel", "mean": "mean_feel", "median": "median_feel", "string": "string_feel",
 }
 
-// feelTimes are functions of FEEL whose values have no form in JSON or change with the
-// clock: a decision has to be the same when it is made again.
+// feelTimes are functions of FEEL that are refused. Their values have no form in JSON or
+// change with the clock, and a decision must be the same when it is made again.
 var feelTimes = map[string]bool{
 	"date and time": true, "date": true, "time": true, "duration": true, "now": true, "today": true,
 	"years and months duration": true, "day of week": true, "day of year": true, "month of year": true, "week of year": true, "last day of month": true,

@@ -110,7 +110,7 @@ func (g *guards) keys(n *ast.MapNode) {
 	}
 }
 
-// patterns are our functions whose second argument is a regular expression of FEEL.
+// patterns are functions of ours. Their second argument is a regular expression of FEEL.
 var patterns = map[string]bool{"matches_feel": true, "replace_pattern": true, "split_pattern": true}
 
 // pattern refuses what is written in the expression and is no regular expression.

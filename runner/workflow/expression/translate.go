@@ -64,8 +64,8 @@ type translator struct {
 	i       int
 	lang    dialect
 	widened []string // whole numbers to which number has added wholePoint
-	entries []string // keys of the open contexts of FEEL whose values are before the token
-	entry   string   // the key whose value it is in
+	entries []string // of the open contexts of FEEL: the keys that have their values already
+	entry   string   // the key that gets its value now
 }
 
 // wholePoint makes of a whole number one that expr-lang reads as a float64.
