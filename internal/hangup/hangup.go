@@ -44,6 +44,7 @@ type conn struct {
 	*net.TCPConn
 	ignored atomic.Bool // from the call of Ignore until something is written
 
+	reads    reads     // the deadline of reads
 	deadline time.Time // the deadline of writes; writes come one at a time
 
 	// See [Stalled]. A WebSocket answers a ping on another goroutine than the one that
@@ -52,16 +53,6 @@ type conn struct {
 
 	listener *listener
 	closed   atomic.Bool
-}
-
-// Read reads from the client. While the client is ignored, only the goroutine of
-// net/http that watches the connection reads. For that goroutine Read returns 0 bytes,
-// which ends it. A Read that already waits continues.
-func (c *conn) Read(b []byte) (int, error) {
-	if c.ignored.Load() {
-		return 0, nil
-	}
-	return c.TCPConn.Read(b)
 }
 
 // Close closes the connection, and counts it no longer.

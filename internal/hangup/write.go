@@ -3,6 +3,7 @@ package hangup
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"time"
 )
@@ -84,8 +85,22 @@ func (c *conn) writeInTime(b []byte) (int, error) {
 }
 
 // SetWriteDeadline sets the deadline of the next writes. A write moves a deadline that
-// is near.
+// is near. So no deadline means the same as the one that the last write had, and net/http,
+// which asks for none after each request, costs nothing.
 func (c *conn) SetWriteDeadline(t time.Time) error {
+	if t.IsZero() {
+		return nil
+	}
 	c.deadline = t
 	return c.TCPConn.SetWriteDeadline(t)
+}
+
+// ReadFrom implements [io.ReaderFrom] with Write. That of a TCP connection writes without it.
+func (c *conn) ReadFrom(r io.Reader) (int64, error) {
+	return io.Copy(struct{ io.Writer }{c}, r)
+}
+
+// SetDeadline sets the deadline of the next writes and reads.
+func (c *conn) SetDeadline(t time.Time) error {
+	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
 }

@@ -30,7 +30,11 @@ func (h *handler) readAll(r *http.Request) ([]byte, error) {
 	if r.ContentLength > h.MaxBody {
 		return nil, h.tooLarge()
 	}
-	b, err := intake.ReadAll(io.LimitReader(r.Body, h.MaxBody+1), r.ContentLength)
+	var limited io.Reader = r.Body
+	if r.ContentLength < 0 {
+		limited = io.LimitReader(r.Body, h.MaxBody+1)
+	}
+	b, err := intake.ReadAll(limited, r.ContentLength)
 	switch {
 	case err != nil:
 		return nil, brokenOff(err)
