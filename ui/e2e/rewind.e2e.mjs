@@ -160,6 +160,7 @@ export const checks = {
         await server.session({ id: "s", title: "A talk", agent: "long" });
       },
       async (page, server) => {
+        await page.getByPlaceholder("Give long a task").waitFor(); // before it knows the agents, nothing is sent
         await composer(page).fill("take your time");
         await page.keyboard.press("Enter");
         await conversation(page).getByText("take your time").first().waitFor();

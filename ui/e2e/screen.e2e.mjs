@@ -114,6 +114,7 @@ export const checks = {
     await server.session({ id: "mine", agent: "long" });
     await page.goto(`${server.url}/s/mine`);
     await page.getByText("No messages yet").waitFor();
+    await page.getByPlaceholder("Give long a task").waitFor(); // before it knows the agents, nothing is sent
     await page.getByLabel("Message to the agent").fill("Take your time");
     await page.keyboard.press("Enter");
     await conversation(page).getByText("Take your time").waitFor();
