@@ -83,25 +83,19 @@ func (q *Queue[T]) enough(yes bool) {
 
 // Most callers append again as soon as they have an answer, and a large commit
 // costs the disk as much as a small one. So after a group of fewRequests or more
-// the writer waits for most of it to return, as long as a request comes within each
-// patience, which is about as long as a commit takes, and for at most longest.
-//
-// So the disk is waited for while the processor has nothing else to do. Otherwise Go takes
-// the place of the waiting thread away and gives it to another one, which costs a tenth of
-// the processor time of an append.
+// the writer waits for half of it to return, for at most patience, which is about
+// as long as a commit takes.
 const (
 	fewRequests = 8
 	patience    = 100 * time.Microsecond
-	longest     = 2 * time.Millisecond
 )
 
 // Gather waits for the next requests after a group of n.
 func (q *Queue[T]) Gather(n int) {
 	runtime.Gosched() // let the callers run first
 	q.mu.Lock()
-	before := len(q.requests)
-	q.wanted = (n + before) * 7 / 8
-	if n < fewRequests || q.closed || len(q.big) > 0 || before >= q.wanted {
+	q.wanted = (n + len(q.requests)) / 2
+	if n < fewRequests || q.closed || len(q.big) > 0 || len(q.requests) >= q.wanted {
 		q.mu.Unlock()
 		return
 	}
@@ -110,31 +104,13 @@ func (q *Queue[T]) Gather(n int) {
 	q.mu.Unlock()
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
-	for waited := patience; ; waited += patience {
-		select {
-		case <-gathered:
-			return
-		case <-timer.C:
-		}
-		now, more := q.continues(before, waited)
-		if !more {
-			return
-		}
-		before = now
-		timer.Reset(patience)
+	select {
+	case <-gathered:
+	case <-timer.C:
+		q.mu.Lock()
+		q.gathered = nil
+		q.mu.Unlock()
 	}
-}
-
-// continues ends the wait of Gather, and reports false, if no request has come since there
-// were so many before, or if it has waited for longest.
-func (q *Queue[T]) continues(before int, waited time.Duration) (now int, more bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if now = len(q.requests); now > before && waited < longest {
-		return now, true
-	}
-	q.gathered = nil
-	return now, false
 }
 
 // Len returns the number of requests.

@@ -33,25 +33,16 @@ func TestGather(t *testing.T) {
 			q.Push(&Request[int]{Size: size})
 		}
 	}
-	slowly := func(q *Queue[int], n int) {
-		for range n {
-			time.Sleep(patience / 2)
-			push(q, 1, 1)
-		}
-	}
 	for name, c := range map[string]struct {
 		group, waiting int
 		then           func(q *Queue[int])
 		want           time.Duration
 	}{
-		"most of the last group comes":      {group: 24, then: func(q *Queue[int]) { push(q, 21, 1) }},
-		"fewer come":                        {group: 24, then: func(q *Queue[int]) { push(q, 20, 1) }, want: 2 * patience},
-		"nobody comes":                      {group: 24, then: func(*Queue[int]) {}, want: patience},
-		"they come one by one":              {group: 10, then: func(q *Queue[int]) { slowly(q, 8) }, want: 4 * patience},
-		"they stop":                         {group: 16, then: func(q *Queue[int]) { slowly(q, 5) }, want: 4 * patience},
-		"it takes long":                     {group: 128, then: func(q *Queue[int]) { slowly(q, 60) }, want: longest},
-		"enough are there":                  {group: 8, waiting: 56, then: func(*Queue[int]) {}},
-		"waiting callers count":             {group: 20, waiting: 20, then: func(q *Queue[int]) { push(q, 14, 1) }, want: 2 * patience},
+		"half of the last group comes":      {group: 20, then: func(q *Queue[int]) { push(q, 10, 1) }},
+		"fewer come":                        {group: 20, then: func(q *Queue[int]) { push(q, 9, 1) }, want: patience},
+		"nobody comes":                      {group: 20, then: func(*Queue[int]) {}, want: patience},
+		"enough are there":                  {group: 20, waiting: 20, then: func(*Queue[int]) {}},
+		"waiting callers count":             {group: 20, waiting: 10, then: func(q *Queue[int]) { push(q, 4, 1) }, want: patience},
 		"the last group was one of few":     {group: fewRequests - 1, then: func(*Queue[int]) {}},
 		"a big one comes":                   {group: 20, then: func(q *Queue[int]) { push(q, 1, BigSize) }},
 		"the store is closed":               {group: 20, then: func(q *Queue[int]) { q.Close() }},
