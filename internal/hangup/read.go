@@ -7,13 +7,13 @@ import (
 )
 
 // reads has the deadline of the reads of a connection. net/http sets about four deadlines
-// for each request, and most requests are in its buffer before it waits for the second of
-// them. Each change of a deadline costs as much as the handler needs to decode an append.
-// So a deadline reaches the connection when a read begins, or while a read waits.
+// for each request. Most requests are in its buffer as a whole after one read, so three of
+// the deadlines limit nothing, and each costs a change of a timer. So a deadline is given
+// to the connection when a read begins, or while a read waits.
 type reads struct {
 	mu      sync.Mutex
-	wanted  time.Time // what was asked for; zero for none
-	set     time.Time // what the connection has
+	wanted  time.Time // the deadline of the last call of SetReadDeadline; zero for none
+	set     time.Time // the deadline that the connection has
 	waiting int       // reads that have begun
 }
 
@@ -55,7 +55,7 @@ func (c *conn) SetReadDeadline(t time.Time) error {
 	return c.setWanted()
 }
 
-// setWanted gives the connection the deadline that was asked for. The caller holds reads.mu.
+// setWanted gives the deadline wanted to the connection. The caller holds reads.mu.
 func (c *conn) setWanted() error {
 	if c.reads.wanted.Equal(c.reads.set) {
 		return nil

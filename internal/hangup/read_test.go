@@ -110,8 +110,8 @@ func TestPastDeadlineIsLifted(t *testing.T) {
 	}
 }
 
-// TestNoWriteDeadline: who asks for no deadline of writes leaves the one of the last write,
-// and the next write moves one that has passed, however it writes.
+// TestNoWriteDeadline: the zero time does not change the deadline of writes. The next write
+// moves a deadline that has passed.
 func TestNoWriteDeadline(t *testing.T) {
 	for name, write := range map[string]func(c *conn) error{
 		"Write":    func(c *conn) error { _, err := c.Write([]byte("x")); return err },

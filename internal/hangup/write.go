@@ -85,8 +85,8 @@ func (c *conn) writeInTime(b []byte) (int, error) {
 }
 
 // SetWriteDeadline sets the deadline of the next writes. A write moves a deadline that
-// is near. So no deadline means the same as the one that the last write had, and net/http,
-// which asks for none after each request, costs nothing.
+// is near, so each write has one. The zero time changes nothing: net/http sets it after
+// each request, and then each write would set its deadline again.
 func (c *conn) SetWriteDeadline(t time.Time) error {
 	if t.IsZero() {
 		return nil
