@@ -1,16 +1,19 @@
-import { useQuery } from "@tanstack/react-query";
+import { queryOptions, useQuery } from "@tanstack/react-query";
 import type { Agent } from "@tapedeck/client";
 import { useState } from "react";
 import { api } from "@/client";
 import { remembered } from "./remembered";
 
+/** Asks for the agents of the server, the default first. */
+export const agentsQuery = queryOptions({
+  queryKey: ["agents"],
+  queryFn: ({ signal }) => api.agents({ signal }),
+  staleTime: 60_000,
+});
+
 /** The agents of the server, the default first. */
 export function useAgents() {
-  return useQuery({
-    queryKey: ["agents"],
-    queryFn: ({ signal }) => api.agents({ signal }),
-    staleTime: 60_000,
-  });
+  return useQuery(agentsQuery);
 }
 
 /** Who a user has chosen to answer. */

@@ -24,6 +24,7 @@ function show(
   inputs?: Partial<Input>[],
   session: Partial<SessionInfo> = { agent: "bot" },
   deleted = false,
+  known: Agent[] | null = agents,
 ) {
   const request = vi.fn();
   let resolve = (_: Response) => {};
@@ -34,10 +35,10 @@ function show(
   });
   vi.stubGlobal("fetch", (path: string, init: RequestInit) => {
     request(new URL(String(path), "http://host").pathname, init.body ? JSON.parse(String(init.body)) : init.method);
-    return answer;
+    return answer.then((r) => r.clone());
   });
   const queries = new QueryClient();
-  queries.setQueryData(["agents"], agents);
+  if (known) queries.setQueryData(["agents"], known);
   queries.setQueryDefaults(["agents"], { staleTime: Number.POSITIVE_INFINITY });
   queries.setQueryData(["viewer"], {});
   const page = (run?: Partial<Run>, inputs?: Partial<Input>[]) => (
@@ -86,6 +87,28 @@ it("offers to resume only if an agent of the server can continue: the one that r
   fireEvent.change(picker(), { target: { value: "coder" } });
   fireEvent.click(resume()!);
   await waitFor(() => expect(request).toHaveBeenCalledWith("/api/v1/sessions/s/resume", { agent: "coder" }));
+});
+
+it.each([
+  ["bot", "sends"],
+  ["claude-code", "puts back"],
+])("asks for the agents before it sends to an agent that it does not know yet: %s", async (agent, does) => {
+  const { request, resolve, area, type } = show(undefined, undefined, { agent }, false, null);
+  type("go");
+  fireEvent.keyDown(area, { key: "Enter" });
+  await waitFor(() => expect(area.value).toBe(""));
+  expect(screen.queryByRole("alert")).toBeNull();
+  type("next");
+  resolve(Response.json({ agents }));
+  if (does === "sends") {
+    const sent = { task: "go", when: "queue", agent };
+    await waitFor(() => expect(request).toHaveBeenCalledWith("/api/v1/sessions/s/task", sent));
+    expect(area.value).toBe("next");
+  } else {
+    expect((await screen.findByRole("alert")).textContent).toBe("Nothing was sent: choose who answers.");
+    expect(area.value).toBe("go\nnext");
+    expect(request).not.toHaveBeenCalledWith("/api/v1/sessions/s/task", expect.anything());
+  }
 });
 
 it("puts a text back that was not sent, before the text typed since", async () => {

@@ -1,8 +1,8 @@
-import { useMutation } from "@tanstack/react-query";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
 import type { Connection, Input, Run, SessionInfo } from "@tapedeck/client";
 import { useEffect, useRef, useState } from "react";
 import { api } from "@/client";
-import { answererOf, useAgents, useChoice } from "@/hooks/agents";
+import { agentsQuery, answererOf, useAgents, useChoice } from "@/hooks/agents";
 import { useForget } from "@/hooks/forget";
 import { useViewer } from "@/hooks/viewer";
 import { AgentPicker } from "../agent-picker";
@@ -26,6 +26,8 @@ interface Props {
   onLive: () => void;
   connection?: Connection;
 }
+
+const chooseWho = "choose who answers.";
 
 /** The draft of each session survives a reload. */
 const draftKey = (id: string) => `tapedeck.draft.${id}`;
@@ -65,28 +67,33 @@ export function Composer({ id, thread, session, run, inputs = [], asks, live, on
   const viewer = useViewer();
   const running = run?.status === "running";
   const newest = inputs.findLast((i) => i.status === "waiting" && i.thread === thread);
-  const answerer = answererOf({
+  const question = {
     choice,
     last: run?.agent,
     own: session.agent,
-    agents: agents.data,
     mayWait: true,
     running,
     waitsFor: newest?.outside ? (newest.agent ?? "") : undefined,
-  });
+  };
+  const answerer = answererOf({ ...question, agents: agents.data });
   const [refused, setRefused] = useState(""); // the text for which nobody was chosen
   const [when, setWhen] = useState<When>("queue");
   const area = useRef<HTMLTextAreaElement>(null);
   const on = thread === "main" ? undefined : thread;
+  const queries = useQueryClient();
   const send = useMutation({
-    mutationFn: (task: string) =>
-      api.task(id, {
+    mutationFn: async (task: string) => {
+      // The first message of a page can be sent before the page knows the agents.
+      const by = agents.data ? answerer : answererOf({ ...question, agents: await queries.fetchQuery(agentsQuery) });
+      if (!by.agent && !by.outside) throw new Error(`Nothing was sent: ${chooseWho}`);
+      return api.task(id, {
         task,
         thread: on,
         when,
-        agent: answerer.agent?.name ?? (answerer.outside ? answerer.program : undefined),
-        ...(answerer.model ? { config: { model: answerer.model } } : {}),
-      }),
+        agent: by.agent?.name ?? (by.outside ? by.program : undefined),
+        ...(by.model ? { config: { model: by.model } } : {}),
+      });
+    },
     onMutate: () => setText(""),
     onSuccess: () => setWhen("queue"),
     onError: (_, task) => putBack(id, task),
@@ -111,9 +118,8 @@ export function Composer({ id, thread, session, run, inputs = [], asks, live, on
   const submit = () => {
     if (!text.trim() || send.isPending) return;
     // An agent that nobody named must not answer.
-    if (!answerer.agent && !answerer.outside) {
+    if (agents.data && !answerer.agent && !answerer.outside) {
       setRefused(text);
-      if (!agents.data) void agents.refetch();
       document.getElementById("composer-agent")?.focus();
     } else {
       if (resume.isError) resume.reset();
@@ -214,7 +220,7 @@ export function Composer({ id, thread, session, run, inputs = [], asks, live, on
         )}
         {refused !== "" && refused === text && !answerer.agent && !answerer.outside && (
           <span role="alert" className="text-[13px] font-medium text-bad">
-            Nothing was sent: {agents.data ? "choose who answers." : "the agents of the server are not known yet."}
+            Nothing was sent: {chooseWho}
           </span>
         )}
       </div>

@@ -88,7 +88,7 @@ export function EditDialog({ id, title, message, again, at, last, own, onClose, 
           <Button look="ghost" onClick={onClose}>
             Cancel
           </Button>
-          <Button look="primary" type="submit" icon="fork" busy={run.isPending}>
+          <Button look="primary" type="submit" icon="fork" busy={run.isPending || agents.isPending}>
             Fork and run
           </Button>
         </div>

@@ -101,7 +101,13 @@ export function StateDialog({ id, title, at, value, last, own, onClose, onDone }
           <Button look="ghost" onClick={onClose}>
             Cancel
           </Button>
-          <Button look="primary" type="submit" icon="fork" busy={run.isPending} disabled={read.problem !== undefined}>
+          <Button
+            look="primary"
+            type="submit"
+            icon="fork"
+            busy={run.isPending || (asks && agents.isPending)}
+            disabled={read.problem !== undefined}
+          >
             {asks ? "Fork and run" : "Fork"}
           </Button>
         </div>
