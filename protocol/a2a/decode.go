@@ -170,16 +170,20 @@ func checkMessage(in *sdk.SendMessageRequest) error {
 	bad := func(format string, args ...any) error {
 		return invalidParams.of(tapedeck.Errorf(tapedeck.Invalid, format, args...))
 	}
-	switch {
-	case m == nil:
+	if m == nil {
 		return bad("the parameters have no message")
+	}
+	_, rewinds := m.Metadata[keyRewind] // such a message says nothing, and nobody sends it again
+	switch {
+	case in.Metadata[keyRewind] != nil:
+		return bad("%s is in the metadata of the request; a rewind has it in the metadata of the message", keyRewind)
 	case in.Config != nil && in.Config.HistoryLength != nil && *in.Config.HistoryLength < 0:
 		return bad("historyLength is %d; it must be 0 or more", *in.Config.HistoryLength)
-	case m.ID == "":
+	case m.ID == "" && !rewinds:
 		return bad("the message has no messageId")
 	case len(m.ID) > maxName:
 		return bad("the messageId has %d bytes; at most %d are allowed", len(m.ID), maxName)
-	case len(m.Parts) == 0:
+	case len(m.Parts) == 0 && !rewinds:
 		return bad("the message has no parts")
 	case m.Role != sdk.MessageRoleUser:
 		return bad("the message must have the role of the user, not %.40q", m.Role)

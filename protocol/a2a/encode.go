@@ -87,6 +87,12 @@ func (f *fold) status(e *tapedeck.Event, state sdk.TaskState, m *sdk.Message) []
 	}}
 }
 
+// now returns the update that says what the state of the task is.
+func (f *fold) now() *sdk.TaskStatusUpdateEvent {
+	t := f.task()
+	return &sdk.TaskStatusUpdateEvent{TaskID: t.ID, ContextID: t.ContextID, Status: t.Status, Metadata: t.Metadata}
+}
+
 // remember adds a message to the history. A message that continues after its end
 // replaces the part of it that was there.
 func (f *fold) remember(m *sdk.Message) {

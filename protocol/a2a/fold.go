@@ -167,12 +167,12 @@ func (f *fold) artifact(e *tapedeck.Event, t *text, delta string) []sdk.Event {
 	if delta == "" {
 		return nil // it was half of a character
 	}
-	return f.part(e, t, delta, t.artifact != "")
+	return []sdk.Event{f.part(e, t, delta, t.artifact != "")}
 }
 
 // part returns the update that appends a part to the artifact of a message, or else
 // replaces the artifact.
-func (f *fold) part(e *tapedeck.Event, t *text, delta string, more bool) []sdk.Event {
+func (f *fold) part(e *tapedeck.Event, t *text, delta string, more bool) *sdk.TaskArtifactUpdateEvent {
 	u := &sdk.TaskArtifactUpdateEvent{
 		TaskID: sdk.TaskID(f.id()), ContextID: f.session, Append: more, Metadata: metadata(keyInvocation, e.Invocation),
 		Artifact: &sdk.Artifact{Parts: sdk.ContentParts{sdk.NewTextPart(delta)}},
@@ -182,7 +182,7 @@ func (f *fold) part(e *tapedeck.Event, t *text, delta string, more bool) []sdk.E
 		f.artifacts = append(f.artifacts, t)
 	}
 	u.Artifact.ID = t.artifact
-	return []sdk.Event{u}
+	return u
 }
 
 func (f *fold) textEnd(e *tapedeck.Event) []sdk.Event {
@@ -191,11 +191,21 @@ func (f *fold) textEnd(e *tapedeck.Event) []sdk.Event {
 		return nil
 	}
 	t.open = false
-	var out []sdk.Event
-	if rest := t.halves.End(); t.artifact != "" {
-		out = f.artifact(e, t, rest)
+	return f.ends(e, t)
+}
+
+// ends returns the updates of a text that has ended: the message, and then the whole text
+// as the last part of its artifact. Pages of kagent, and ADK, read only the part that is
+// the last; what a status says they show until it comes.
+func (f *fold) ends(e *tapedeck.Event, t *text) []sdk.Event {
+	t.halves.End()
+	out := f.said(e, t.role, t.id, sdk.NewTextPart(t.whole()))
+	if t.role != payload.RoleAssistant {
+		return out
 	}
-	return append(out, f.said(e, t.role, t.id, sdk.NewTextPart(t.whole()))...)
+	last := f.part(e, t, t.whole(), false)
+	last.LastChunk = true
+	return append(out, last)
 }
 
 // closeTexts closes the messages of the agent that a run has left open, and returns them. A
@@ -239,7 +249,7 @@ func (f *fold) messageAdded(e *tapedeck.Event) []sdk.Event {
 	case payload.RoleTool:
 		parts = append(parts, responsePart(f.answered(m.ToolCallID), m.Text()))
 	case payload.RoleAssistant:
-		return f.wholeMessage(e, m, parts)
+		return f.wholeMessage(e, m)
 	}
 	if len(parts) == 0 {
 		return nil
@@ -247,12 +257,13 @@ func (f *fold) messageAdded(e *tapedeck.Event) []sdk.Event {
 	return f.said(e, m.Role, m.ID, parts...)
 }
 
-// wholeMessage returns the updates of a message of the agent that was not streamed: its
-// text is an artifact, too. It replaces a message of the run that has its id.
-func (f *fold) wholeMessage(e *tapedeck.Event, m *payload.Message, parts []*sdk.Part) (out []sdk.Event) {
+// wholeMessage returns the updates of a message of the agent that was not streamed, which
+// are those of one that was: a text with its artifact, and its calls. It replaces a message
+// of the run that has its id.
+func (f *fold) wholeMessage(e *tapedeck.Event, m *payload.Message) (out []sdk.Event) {
 	key := e.Invocation + divider + m.ID
 	t := f.texts[key]
-	if replaced := t != nil && t.artifact != ""; replaced || len(parts) > 0 {
+	if replaced := t != nil && t.artifact != ""; replaced || m.Text() != "" {
 		if t == nil || t.role != payload.RoleAssistant {
 			t = &text{id: m.ID, role: payload.RoleAssistant, invocation: e.Invocation}
 			f.texts[key] = t
@@ -260,8 +271,7 @@ func (f *fold) wholeMessage(e *tapedeck.Event, m *payload.Message, parts []*sdk.
 		t.text.Reset()
 		t.text.WriteString(m.Text())
 		t.halves = payload.Halves{}
-		out = f.part(e, t, m.Text(), false)
-		parts = []*sdk.Part{sdk.NewTextPart(m.Text())}
+		out = f.ends(e, t)
 	}
 	for _, k := range m.ToolCalls {
 		c := f.calls[k.ID]
@@ -270,12 +280,9 @@ func (f *fold) wholeMessage(e *tapedeck.Event, m *payload.Message, parts []*sdk.
 		}
 		c.args.Reset()
 		c.args.WriteString(k.Function.Arguments)
-		parts = append(parts, callPart(c))
+		out = append(out, f.asks(e, c)...)
 	}
-	if len(parts) == 0 {
-		return out
-	}
-	return append(out, f.said(e, m.Role, m.ID, parts...)...)
+	return out
 }
 
 func (f *fold) callStart(e *tapedeck.Event) []sdk.Event {
@@ -308,6 +315,11 @@ func (f *fold) callEnd(e *tapedeck.Event) []sdk.Event {
 	if c == nil {
 		return nil
 	}
+	return f.asks(e, c)
+}
+
+// asks returns the update of a call whose arguments are complete.
+func (f *fold) asks(e *tapedeck.Event, c *toolCall) []sdk.Event {
 	return f.said(e, payload.RoleAssistant, "call"+divider+c.id, callPart(c))
 }
 
@@ -402,9 +414,6 @@ func (f *fold) runFinished(e *tapedeck.Event) []sdk.Event {
 	case "interrupt":
 		return f.status(e, sdk.TaskStateInputRequired, nil)
 	}
-	if f.invocation == "" {
-		return f.status(e, sdk.TaskStateInputRequired, nil)
-	}
 	return f.status(e, sdk.TaskStateCompleted, nil)
 }
 
@@ -415,8 +424,7 @@ func (f *fold) runError(e *tapedeck.Event) []sdk.Event {
 	_ = json.Unmarshal(e.Data, &d) // see partOf
 	var out []sdk.Event
 	for _, t := range f.closeTexts(e.Invocation) {
-		out = append(out, f.artifact(e, t, t.halves.End())...)
-		out = append(out, f.said(e, t.role, t.id, sdk.NewTextPart(t.whole()))...)
+		out = append(out, f.ends(e, t)...)
 	}
 	f.ended()
 	if d.Message == "" {

@@ -128,20 +128,22 @@ func (c *call) stream(f *fold, from int64, wrap func(result []byte) []byte) {
 	}
 }
 
-// streamSent sends what a message has led to.
+// streamSent sends what a message has led to. If nothing follows it is the task, and its
+// status once more: pages take only a status for the end of a stream.
 func (c *call) streamSent(s sent, wrap func(result []byte) []byte) {
 	if !s.whole {
 		c.stream(s.fold, s.from, wrap)
 		return
 	}
-	c.sendOnly(c.id(s.fold.session, max(s.from-1, 0)), wrap(c.version.encode(s.fold.task(), true)))
+	b := sse.AppendFrame(nil, "", "", wrap(c.version.encode(s.fold.task(), false)))
+	c.sendOnly(sse.AppendFrame(b, c.id(s.fold.session, max(s.from-1, 0)), "", wrap(c.version.encode(s.fold.now(), true))))
 }
 
-// sendOnly sends a stream of one event.
-func (c *call) sendOnly(id string, data []byte) {
+// sendOnly sends a stream that ends at once.
+func (c *call) sendOnly(frames []byte) {
 	out := sse.NewStream(c.w, c.Heartbeat/2)
 	defer out.Close()
-	_ = out.Send(sse.AppendFrame(nil, id, "", data)) // if the client has disconnected, nobody needs the answer
+	_ = out.Send(frames) // if the client has disconnected, nobody needs the answer
 }
 
 // frames returns the frames of an update. Only the last one has an id: a client that

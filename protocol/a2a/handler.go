@@ -32,8 +32,8 @@ const (
 	PerTurn Policy = "per-turn"
 
 	// PerSession makes the main thread of a session one task, whose id is that of the
-	// session. It waits for input between runs, and accepts messages also after a run
-	// that has failed.
+	// session. It has the state of the newest run, and accepts messages also after that has
+	// ended.
 	PerSession Policy = "per-session"
 )
 

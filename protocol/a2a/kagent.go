@@ -141,10 +141,12 @@ func (c *call) saveHistory(session string) (any, error) {
 
 // rewindToHistory rewinds a session so that its active messages are those of a list. The
 // list must be a beginning of them that ends with an invocation. If it has all of them,
-// or is the history of the named task, there is nothing to do.
+// or is the history of the named task, there is nothing to do. A task that has an id of
+// the agent's own may be any run.
 func (c *call) rewindToHistory(ctx context.Context, session, task string, list []*a2a03.Message) error {
-	if r, err := c.parseRef(task); err == nil && r.invocation != "" && r.session == session {
-		if f, err := c.load(ctx, r, -1); err == nil && startsWith(f.history, list) && len(list) == len(f.history) {
+	r, err := c.parseRef(task)
+	if ours := err == nil && r.session == session; ours && r.invocation != "" {
+		if f, err := c.load(ctx, r, -1); err == nil && begins(f.history, list) == len(f.history) {
 			return nil
 		}
 	}
@@ -156,15 +158,19 @@ func (c *call) rewindToHistory(ctx context.Context, session, task string, list [
 	if err != nil {
 		return err
 	}
-	switch {
-	case !startsWith(f.history, list):
-		return tapedeck.Errorf(tapedeck.Conflict, "the messages are not a beginning of the conversation of session %s", session).
-			WithHint("the agents of this server write the log; a history that is saved can only end earlier")
-	case len(list) == len(f.history):
+	if task != "" && task != session && len(list) > 0 && isRun(f.history, list) {
 		return nil
 	}
-	next := invocationOf(f.history[len(list)])
-	if next == "" || len(list) > 0 && invocationOf(f.history[len(list)-1]) == next {
+	kept := begins(f.history, list)
+	switch kept {
+	case -1:
+		return tapedeck.Errorf(tapedeck.Conflict, "the messages are not a beginning of the conversation of session %s", session).
+			WithHint("the agents of this server write the log; a history that is saved can only end earlier")
+	case len(f.history):
+		return nil
+	}
+	next := invocationOf(f.history[kept])
+	if next == "" || kept > 0 && invocationOf(f.history[kept-1]) == next {
 		return tapedeck.Errorf(tapedeck.Invalid, "the messages end within the invocation %q", next).
 			WithHint("end with the last message of an invocation")
 	}
@@ -172,19 +178,76 @@ func (c *call) rewindToHistory(ctx context.Context, session, task string, list [
 	return err
 }
 
-// startsWith reports whether a history begins with the messages of a list. A message may
-// have the id that it has in the task of its run, see [fold.messageID].
-func startsWith(history []*sdk.Message, list []*a2a03.Message) bool {
-	if len(list) > len(history) {
-		return false
-	}
-	for i, m := range list {
-		own := strings.TrimSuffix(history[i].ID, divider+invocationOf(history[i]))
-		if m == nil || m.ID != history[i].ID && m.ID != own {
-			return false
+// isRun reports whether the messages of a list are the first ones of an invocation.
+func isRun(history []*sdk.Message, list []*a2a03.Message) bool {
+	for i, m := range history {
+		if (i == 0 || invocationOf(history[i-1]) != invocationOf(m)) && begins(history[i:], list) > 0 {
+			return true
 		}
 	}
-	return true
+	return false
+}
+
+// begins returns how many messages of a history those of a list are, if the history begins
+// with them, and otherwise -1. A message is found by its id, or else by its role and its
+// text: agents give messages ids of their own. One without a text, such as a call of a
+// tool, may be missing on either side.
+func begins(history []*sdk.Message, list []*a2a03.Message) int {
+	n := 0
+	for _, m := range list {
+		at := n
+		for at < len(history) && !same(history[at], m) && saidIn(history[at].Parts) == "" {
+			at++
+		}
+		switch {
+		case m == nil:
+			return -1
+		case at < len(history) && same(history[at], m):
+			n = at + 1
+		case len(m.Parts) == 0 || saidBy(m) != "":
+			return -1
+		}
+	}
+	if n == 0 && len(list) > 0 {
+		return -1
+	}
+	for n > 0 && n < len(history) && saidIn(history[n].Parts) == "" && invocationOf(history[n]) == invocationOf(history[n-1]) {
+		n++
+	}
+	return n
+}
+
+// same reports whether a message of a history is m. A message may have the id that it has
+// in the task of its run, see [fold.messageID].
+func same(h *sdk.Message, m *a2a03.Message) bool {
+	if m == nil {
+		return false
+	}
+	if m.ID == h.ID || m.ID == strings.TrimSuffix(h.ID, divider+invocationOf(h)) {
+		return true
+	}
+	role := "agent"
+	if h.Role == sdk.MessageRoleUser {
+		role = "user"
+	}
+	said := saidBy(m)
+	return said != "" && m.Role == role && said == saidIn(h.Parts)
+}
+
+func saidIn(parts sdk.ContentParts) (text string) {
+	for _, p := range parts {
+		text += p.Text()
+	}
+	return text
+}
+
+func saidBy(m *a2a03.Message) (text string) {
+	for _, p := range m.Parts {
+		if p.Text != nil {
+			text += *p.Text
+		}
+	}
+	return text
 }
 
 func invocationOf(m *sdk.Message) string {

@@ -152,6 +152,51 @@ func TestSaveAHistoryPerTurn(t *testing.T) {
 	})
 }
 
+// An agent gives its messages, and its tasks, ids of its own. What it saves is understood by
+// who said what; the calls of tools may be missing.
+func TestSaveAHistoryWithOtherIDs(t *testing.T) {
+	inBubble(t, a2a.Options{Policy: a2a.PerSession}, func(w *world) {
+		for i, text := range []string{"say One", work, "say Three"} {
+			w.call03("message/send", message03(fmt.Sprintf("m%d", i), text, ""))
+		}
+		var list []string
+		for i, m := range w.saved()[0].History {
+			if m.Parts[0].Text == "" {
+				continue // a call of a tool
+			}
+			list = append(list, fmt.Sprintf(`{"kind":"message","messageId":"own-%d","role":%q,"parts":[{"kind":"text","text":%q}]}`, i, m.Role, m.Parts[0].Text))
+		}
+		save := func(task string, status int, list ...string) {
+			t.Helper()
+			a := w.post("/api/tasks", fmt.Sprintf(`{"kind":"task","id":%q,"contextId":"c","status":{"state":"completed"},"history":[%s]}`, task, strings.Join(list, ",")))
+			if a.Status != status {
+				t.Errorf("%v: got %d %s", list, a.Status, a.Body)
+			}
+		}
+		before := len(w.log())
+		save("c", 200, list...)
+		save("own-task", 200, list[2:]...)
+		save("own-task", 200, list[2:4]...)
+		save("c", 409, list[2:]...)
+		save("c", 409, list[1], list[0])
+		save("c", 409, strings.Replace(list[0], `"user"`, `"agent"`, 1))
+		save("c", 409, `{"messageId":"own-9","role":"agent","parts":[{"kind":"data","data":{}}]}`)
+		save("c", 400, list[:3]...)
+		if after := len(w.log()); after != before {
+			t.Errorf("%d events were appended", after-before)
+		}
+		words := func() string { return words(w.saved()) }
+		save("c", 200, list[:len(list)-2]...)
+		if got := words(); !strings.HasSuffix(got, "agent: It is done") || len(w.log()) != before+1 {
+			t.Errorf("after the first save: %s", got)
+		}
+		save("c", 200, list[:2]...)
+		if got := words(); got != firstTurn {
+			t.Errorf("after the second save: %s", got)
+		}
+	})
+}
+
 // Everything that the page of kagent does works at its paths, with the namespace of the
 // agent: a turn, the invocation of each message, a rewind in a stream, and the tasks after
 // a reload.

@@ -163,11 +163,7 @@ func (c *call) tasksOf(ctx context.Context, s *tapedeck.Session) ([]*listed, err
 		out = append(out, l)
 	}
 	if c.Policy == PerSession && len(out) > 0 { // the state is that of the newest run
-		l := out[len(out)-1]
-		if l.state == sdk.TaskStateCompleted {
-			l.state = sdk.TaskStateInputRequired
-		}
-		out = []*listed{l}
+		out = out[len(out)-1:]
 	}
 	return out, nil
 }

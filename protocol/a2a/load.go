@@ -102,11 +102,7 @@ func (c *call) rewound(ctx context.Context, r ref, at int64) (*fold, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.ref, f.last, f.through, f.agent = r, nil, at-1, c.agent.Name
-	f.state = sdk.TaskStateCompleted
-	if r.invocation == "" {
-		f.state = sdk.TaskStateInputRequired
-	}
+	f.ref, f.last, f.through, f.agent, f.state = r, nil, at-1, c.agent.Name, sdk.TaskStateCompleted
 	for i, m := range f.history { // the messages name the task that they are in
 		own := *m
 		own.TaskID = sdk.TaskID(r.id())
@@ -157,7 +153,7 @@ func (c *call) cutOff(ctx context.Context, f *fold, s *tapedeck.Session, at int6
 		f.ended()
 		f.state = sdk.TaskStateCanceled
 		if f.invocation == "" {
-			f.state = sdk.TaskStateInputRequired
+			f.state = sdk.TaskStateCompleted // the answer to a rewind says so, too
 		}
 	}
 	return nil

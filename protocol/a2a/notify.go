@@ -3,6 +3,7 @@ package a2a
 import (
 	"context"
 	"iter"
+	"slices"
 
 	sdk "github.com/a2aproject/a2a-go/v2/a2a"
 
@@ -160,6 +161,9 @@ func (n *notifier) page(page *tapedeck.Page) (more bool, err error) {
 			return false, nil
 		}
 		events := n.fold.apply(&e)
+		if n.version == v03 {
+			events = slices.DeleteFunc(events, isPart)
+		}
 		for i, u := range events {
 			n.add(&e, u, i < len(events)-1)
 		}
@@ -178,14 +182,13 @@ func (n *notifier) add(e *tapedeck.Event, u sdk.Event, more bool) {
 	if more {
 		at.Next = e.Offset
 	}
-	part, isPart := u.(*sdk.TaskArtifactUpdateEvent)
+	part, _ := u.(*sdk.TaskArtifactUpdateEvent)
 	switch {
-	case isPart && n.version == v03:
-	case isPart && n.part != nil && part.Append && n.part.Artifact.ID == part.Artifact.ID:
+	case part != nil && n.part != nil && part.Append && n.part.Artifact.ID == part.Artifact.ID:
 		text := n.part.Artifact.Parts[0].Text() + part.Artifact.Parts[0].Text()
 		n.part.Artifact.Parts = sdk.ContentParts{sdk.NewTextPart(text)}
 		n.update.Last, n.update.Next, n.update.Time = at.Last, at.Next, at.Time
-	case isPart:
+	case part != nil:
 		n.flush()
 		n.part, n.update = part, at
 	default:
@@ -196,6 +199,11 @@ func (n *notifier) add(e *tapedeck.Event, u sdk.Event, more bool) {
 		at.Body, at.Ended = n.version.encode(u, n.fold.terminal()), !more && n.fold.terminal()
 		n.tell(at)
 	}
+}
+
+func isPart(u sdk.Event) bool {
+	_, ok := u.(*sdk.TaskArtifactUpdateEvent)
+	return ok
 }
 
 // flush tells of the parts that were kept.

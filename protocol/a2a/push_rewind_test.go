@@ -59,9 +59,9 @@ func TestPushOfAnErasedMessage(t *testing.T) {
 		is(t, "the config", strings.Contains(w.call("ListTaskPushNotificationConfigs", ofTask(id)).Body, "hook.example"), true)
 		take()
 		time.Sleep(time.Minute)
-		is(t, "told", w.receiver.told(), `working | "Hello" | working | completed`)
+		is(t, "told", w.receiver.told(), `working | "Hello" | working | "Hello" | completed`)
 		frames := w.call("SubscribeToTask", get(id), "Last-Event-ID", "1").frames
-		is(t, "the events of a stream from the message on", len(frames), 5)
+		is(t, "the events of a stream from the message on", len(frames), 6)
 	})
 }
 
@@ -151,7 +151,7 @@ func TestPushOfAPartlyRevertedTask(t *testing.T) {
 		w.rewind(api.Rewind{BeforeInvocation: invocationOf(next)})
 		take()
 		time.Sleep(time.Hour)
-		is(t, "of a later task", w.receiver.told(), `working | "Again" | working | completed`)
+		is(t, "of a later task", w.receiver.told(), `working | "Again" | working | "Again" | completed`)
 	})
 }
 
@@ -191,7 +191,7 @@ func TestUpdatesUpToARewind(t *testing.T) {
 		is(t, "where the updates stop", next, jump)
 		var got []string
 		next = updates(next, func(n *notified) { got = append(got, n.short()) })
-		is(t, "the updates from there on", got, []string{"task input_required 2"})
+		is(t, "the updates from there on", got, []string{"task completed 2"})
 		is(t, "where they end", next, jump+1)
 	})
 }

@@ -75,7 +75,7 @@ func TestPushJoinsParts(t *testing.T) {
 		w.receiver.answers(func(*notified) int { time.Sleep(3 * time.Second); return 200 })
 		w.call("SendMessage", pushed(message("m", "say one two three\nsay four", ""), hook))
 		time.Sleep(time.Minute)
-		is(t, "told", w.receiver.told(), `working | "one two three" | working | "four" | working | completed`)
+		is(t, "told", w.receiver.told(), `working | "one two three" | working | "one two three" | "four" | working | "four" | completed`)
 	})
 }
 
@@ -105,8 +105,8 @@ func TestPushRetries(t *testing.T) {
 				times = append(times, int(n.at.Sub(began).Seconds()))
 			}
 		}
-		is(t, "the other receiver", strings.Join(b, " "), `"Hello" working completed`)
-		is(t, "the receiver that fails", strings.Join(slices.Compact(a), " "), `working "Hello" working completed`)
+		is(t, "the other receiver", strings.Join(b, " "), `"Hello" working "Hello" completed`)
+		is(t, "the receiver that fails", strings.Join(slices.Compact(a), " "), `working "Hello" working "Hello" completed`)
 		if n := len(times); n < 5 || n > 7 || times[n-1]-times[n-2] < 6 {
 			t.Errorf("the attempts were at %v", times)
 		}
@@ -147,7 +147,7 @@ func TestPushAfterRestart(t *testing.T) {
 		w.receiver.answers(nil)
 		w.start(a2a.Options{})
 		time.Sleep(time.Second)
-		is(t, "after", w.receiver.told(), `"Hello" | working | failed`)
+		is(t, "after", w.receiver.told(), `"Hello" | working | "Hello" | failed`)
 		w.stop()
 		w.start(a2a.Options{})
 		time.Sleep(time.Second)
@@ -186,7 +186,7 @@ func TestPushReplaceAndDelete(t *testing.T) {
 		w.call("CreateTaskPushNotificationConfig", config(id, "p", "https://hook.example/b"))
 		ended("replaced", request)
 		time.Sleep(time.Second)
-		is(t, "replaced", w.receiver.told(), `working | "Hello" | working | completed`)
+		is(t, "replaced", w.receiver.told(), `working | "Hello" | working | "Hello" | completed`)
 
 		id, request = stuck("m2")
 		for range 2 {
@@ -244,13 +244,13 @@ func TestPushOfASession(t *testing.T) {
 		w.create()
 		w.call("CreateTaskPushNotificationConfig", config("c", "p", "https://hook.example/a"))
 		w.call("SendMessage", message("m1", "say Hello", ""))
-		is(t, "the first run", w.receiver.told(), `submitted | working | "Hello" | working | input_required`)
+		is(t, "the first run", w.receiver.told(), `submitted | working | "Hello" | working | "Hello" | completed`)
 		task := w.call("SendMessage", message("m2", "fail no", "")).task()
 		is(t, "a run that fails", w.receiver.told(), `submitted | working | failed`)
 		time.Sleep(time.Hour)
 		invocation, _ := task.History[2].Metadata["kagent_invocation_id"].(string)
 		w.call("SendMessage", message("r", "", `"metadata":{"kagent_rewind_before_invocation_id":"`+invocation+`"}`))
-		is(t, "the rewind", w.receiver.told(), `task input_required 2`)
+		is(t, "the rewind", w.receiver.told(), `task completed 2`)
 	})
 }
 
@@ -268,7 +268,7 @@ func TestPushWithAMessage(t *testing.T) {
 		again := w.call("SendMessage", m).task()
 		time.Sleep(time.Second)
 		is(t, "the task", again.ID, first.ID)
-		is(t, "told", w.receiver.told(), `working | "Hello" | working | completed`)
+		is(t, "told", w.receiver.told(), `working | "Hello" | working | "Hello" | completed`)
 		is(t, "the configs", w.call("ListTaskPushNotificationConfigs", fmt.Sprintf(`{"taskId":%q}`, first.ID)).Body,
 			fmt.Sprintf(`{"jsonrpc":"2.0","id":7,"result":{"configs":[{"taskId":%q,"id":%q,"url":"https://hook.example/a"}]}}`, first.ID, first.ID))
 	})
@@ -282,7 +282,7 @@ func TestPushWithARepetition(t *testing.T) {
 		w.call("SendMessage", m)
 		time.Sleep(time.Hour)
 		w.call("SendMessage", pushed(m, hook))
-		is(t, "told", w.receiver.told(), `working | "Hello" | working | completed`)
+		is(t, "told", w.receiver.told(), `working | "Hello" | working | "Hello" | completed`)
 	})
 }
 
@@ -319,7 +319,7 @@ func TestPushNeverAnswered(t *testing.T) {
 				told++
 			}
 		}
-		is(t, "how many updates the other receiver has", told, 4)
+		is(t, "how many updates the other receiver has", told, 5)
 		is(t, "the longest request", longest, 15*time.Second)
 	})
 }

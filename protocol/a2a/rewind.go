@@ -14,8 +14,11 @@ import (
 // The answer is one task whose history is the active conversation. A rewind that is
 // refused is a failed task, which says why.
 func (c *call) rewind(ctx context.Context, m *sdk.Message, before string) (sent, error) {
-	if m.ContextID == "" {
+	switch "" {
+	case m.ContextID:
 		return sent{}, invalidParams.of(tapedeck.Errorf(tapedeck.Invalid, "a rewind needs the contextId of its session"))
+	case before:
+		return sent{}, invalidParams.of(tapedeck.Errorf(tapedeck.Invalid, "%s is empty", keyRewind))
 	}
 	done, err := c.rewindSession(ctx, m.ContextID, before)
 	if err != nil {

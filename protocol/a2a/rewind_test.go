@@ -45,11 +45,7 @@ func rewinds(w *world, policy a2a.Policy, method string) {
 	ids := threeTurns(w)
 	before := w.log()
 	got := w.call03(method, rewindTo("r", ids[1])).task()
-	state := "completed"
-	if policy == a2a.PerSession {
-		state = "input-required"
-	}
-	if got.words() != firstTurn || got.Status.State != state || got.ContextID != "c" {
+	if got.words() != firstTurn || got.Status.State != "completed" || got.ContextID != "c" {
 		w.Errorf("got %s in state %s", got.words(), got.Status.State)
 	}
 	for _, m := range got.History {
@@ -60,7 +56,7 @@ func rewinds(w *world, policy a2a.Policy, method string) {
 	if after := w.log(); !slices.Equal(after, append(before, "session.rewound")) {
 		w.Errorf("the log is %v", after)
 	}
-	if again := w.call03("tasks/get", fmt.Sprintf(`{"id":%q}`, got.ID)).task(); again.words() != firstTurn || again.Status.State != state {
+	if again := w.call03("tasks/get", fmt.Sprintf(`{"id":%q}`, got.ID)).task(); again.words() != firstTurn || again.Status.State != "completed" {
 		w.Errorf("later the task is %s in state %s", again.words(), again.Status.State)
 	}
 	if list := w.list(`{"contextId":"c"}`); len(list) != 1 || list[0].words() != firstTurn {
@@ -77,6 +73,34 @@ func rewinds(w *world, policy a2a.Policy, method string) {
 	if next.words() != want {
 		w.Errorf("the next turn is %s, want %s", next.words(), want)
 	}
+}
+
+// A rewind is what the document says of it: without a messageId, a kind and parts. The task
+// has a history also if nothing is left of it. In the metadata of the request the
+// invocation is not read, and the message is not lost: the request is refused.
+func TestRewindAsTheDocumentSaysIt(t *testing.T) {
+	inBubble(t, a2a.Options{Policy: a2a.PerSession}, func(w *world) {
+		ids := threeTurns(w)
+		meta := fmt.Sprintf(`"metadata":{"kagent_rewind_before_invocation_id":%q}`, ids[0])
+		before := len(w.log())
+		w.call03("message/stream", strings.TrimSuffix(message03("m4", "say Four", ""), "}")+","+meta+"}").fails(-32602, "in the metadata of the message")
+		w.call03("message/stream", strings.Replace(`{"message":{"role":"user","contextId":"c",`+meta+`}}`, ids[0], "", 1)).fails(-32602, "kagent_rewind_before_invocation_id is empty")
+		w.call03("message/send", `{"message":{"role":"user","contextId":"c","parts":[{"kind":"text","text":"say Four"}]}}`).fails(-32602, "no messageId")
+		if after := len(w.log()); after != before {
+			t.Errorf("%d events were appended", after-before)
+		}
+		a := w.call03("message/stream", `{"message":{"role":"user","contextId":"c",`+meta+`}}`)
+		if got := a.task(); got.ID != "c" || got.Status.State != "completed" || !strings.Contains(a.Body, `"history":[]`) {
+			t.Errorf("got %s", a.Body)
+		}
+		if a := w.call03("message/send", strings.Replace(rewindTo("r", "inv_x"), `"contextId":"c"`, `"contextId":"none"`, 1)); a.task().Status.State != "failed" || !strings.Contains(a.Body, `"history":[]`) {
+			t.Errorf("got %s", a.Body)
+		}
+		next := w.call03("message/send", message03("m5", "say Five", `"taskId":"c"`)).task()
+		if next.ID != "c" || next.words() != "user: say Five | agent: Five" {
+			t.Errorf("got %s %s", next.ID, next.words())
+		}
+	})
 }
 
 // list returns the listed tasks.

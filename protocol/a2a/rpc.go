@@ -9,6 +9,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/httpapi"
+	"github.com/tapedeck/tapedeck/internal/sse"
 )
 
 // An rpcRequest is a request of JSON-RPC.
@@ -61,7 +62,7 @@ func (c *call) serveRPC() {
 		f := c.failure(err)
 		body := encodeJSON(f.rpc(c.version))
 		if c.version == v03 && streams[q.Method] && httpapi.WantsStream(c.r) && f.kind != tapedeck.Unauthorized {
-			c.sendOnly("", envelope(q.ID, "error", body))
+			c.sendOnly(sse.AppendFrame(nil, "", "", envelope(q.ID, "error", body)))
 			return
 		}
 		c.writeRPC(f.rpcStatus, q.ID, "error", body)

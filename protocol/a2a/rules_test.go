@@ -238,7 +238,7 @@ func TestTheSameMessageTwice(t *testing.T) {
 		if again.ID != first.ID || !strings.HasSuffix(again.words(), "Two") {
 			t.Errorf("got %s %s, then %s %s", first.ID, first.words(), again.ID, again.words())
 		}
-		if s := w.call("SendStreamingMessage", message("m1", "say One\nsleep\nsay Two", "")); len(s.frames) != 1 || s.task().ID != first.ID {
+		if s := w.call("SendStreamingMessage", message("m1", "say One\nsleep\nsay Two", "")); s.task().ID != first.ID {
 			t.Errorf("got %s", s.Body)
 		}
 		w.call("SendMessage", message("m1", "say Three", "")).fails(-32004, `another message with the id "m1"`)

@@ -44,7 +44,7 @@ func (c *call) carryOutMessage(ctx context.Context, in *sdk.SendMessageRequest) 
 	if err := c.settleIDs(in.Message); err != nil {
 		return sent{}, err
 	}
-	if before, ok := rewindOf(in); ok {
+	if before, ok := rewindOf(in.Message); ok {
 		return c.rewind(ctx, in.Message, before)
 	}
 	text, err := textOf(in.Message)
@@ -273,20 +273,15 @@ func (c *call) get(ctx context.Context, id string, length *int) (*sdk.Task, erro
 	return trim(f.task(), length), nil
 }
 
-// rewindOf returns the invocation before which a message rewinds. Clients put the name
-// into the metadata of the message or into that of the request.
-func rewindOf(in *sdk.SendMessageRequest) (string, bool) {
-	for _, meta := range []map[string]any{in.Message.Metadata, in.Metadata} {
-		switch v := meta[keyRewind].(type) {
-		case nil:
-		case string:
-			if v != "" {
-				return v, true
-			}
-		default:
-			b, _ := json.Marshal(v)
-			return string(b), true // no invocation has this id
-		}
+// rewindOf returns the invocation before which a message rewinds.
+func rewindOf(m *sdk.Message) (string, bool) {
+	switch v := m.Metadata[keyRewind].(type) {
+	case nil:
+		return "", false
+	case string:
+		return v, true
+	default:
+		b, _ := json.Marshal(v)
+		return string(b), true // no invocation has this id
 	}
-	return "", false
 }

@@ -154,6 +154,9 @@ func TestResumeAfterEveryEvent(t *testing.T) {
 			t.Fatalf("only %d events", len(all.frames))
 		}
 		for i, f := range all.frames {
+			if f.ID == "" { // more of the same event of the log follows
+				continue
+			}
 			s := w.call("SubscribeToTask", fmt.Sprintf(`{"id":%q}`, id), "Last-Event-ID", f.ID)
 			if len(s.frames) == 0 || s.frames[0].ID != f.ID {
 				t.Fatalf("after %s got %s", f.ID, s.Body)

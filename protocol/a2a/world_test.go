@@ -7,6 +7,7 @@ import (
 	"iter"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -206,16 +207,18 @@ func message03(id, text, more string) string {
 type task struct {
 	ID        string `json:"id"`
 	ContextID string `json:"contextId"`
-	Status    struct {
-		State   string
-		Message *messageForm
-	}
+	Status    taskStatus
 	History   []messageForm
 	Artifacts []struct {
 		ID    string `json:"artifactId"`
 		Parts []partForm
 	}
 	Metadata map[string]any
+}
+
+type taskStatus struct {
+	State   string
+	Message *messageForm
 }
 
 type messageForm struct {
@@ -248,17 +251,41 @@ func (t *task) words() string {
 	return strings.Join(out, " | ")
 }
 
-// task returns the task of an answer, which may be a stream that consists of it.
+// task returns the task of an answer, which may be a stream that consists of it and of its
+// status.
 func (a *answer) task() *task {
 	a.Helper()
-	body := a.Body
-	if len(a.frames) > 0 {
-		if len(a.frames) != 1 {
-			a.Errorf("the stream has %d events, want one", len(a.frames))
-		}
-		body = string(a.frames[0].Data)
+	if len(a.frames) == 0 {
+		return a.taskIn(a.Body)
 	}
-	return a.taskIn(body)
+	t := a.taskIn(string(a.frames[0].Data))
+	if len(a.frames) != 2 {
+		a.Fatalf("the stream has %d events, want two: %s", len(a.frames), a.Body)
+	}
+	var last struct {
+		Result struct {
+			status
+			Update struct{ status } `json:"statusUpdate"` // version 1.0
+		}
+	}
+	if err := json.Unmarshal(a.frames[1].Data, &last); err != nil {
+		a.Fatal(err)
+	}
+	s := last.Result.status
+	if s.Kind == "" {
+		s = last.Result.Update.status
+	}
+	if s.TaskID != t.ID || s.ContextID != t.ContextID || !reflect.DeepEqual(s.Status, t.Status) || s.Kind != "" && (s.Kind != "status-update" || !s.Final) {
+		a.Errorf("the task in state %+v ends with the status %s", t.Status, a.frames[1].Data)
+	}
+	return t
+}
+
+// A status is an update of version 0.3, or what it has in version 1.0.
+type status struct {
+	Kind, TaskID, ContextID string
+	Final                   bool
+	Status                  taskStatus
 }
 
 func (a *answer) taskIn(body string) *task {
