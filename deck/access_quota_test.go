@@ -46,6 +46,7 @@ var limited = map[string]bool{
 	"POST /aisdk/{agent}":                                 true,
 	"POST /aisdk/{agent}/{chat}/events":                   true,
 	"POST /aisdk/{agent}/{chat}/messages":                 true,
+	"POST /api/sessions":                                  true,
 	"POST /api/tasks":                                     true,
 	"POST /api/v1/import":                                 true,
 	"POST /api/v1/sessions":                               true,

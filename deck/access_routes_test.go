@@ -250,6 +250,11 @@ var table = map[string]row{
 	"DELETE /a2a/{agent}/tasks/{id}/pushNotificationConfigs/{config}": {rule: owns},
 	"POST /a2a/{agent}/message:send":                                  {rule: joins, body: send},
 	"POST /a2a/{agent}/message:stream":                                sseOf(joins, send),
+	"GET /api/sessions":                                               {rule: lists, query: "user_id=u"},
+	"POST /api/sessions":                                              {rule: creates, query: "user_id=u", body: `{"agent_ref":"ns/bot","name":"n"}`},
+	"GET /api/sessions/{id}":                                          {rule: reads, query: "user_id=u"},
+	"DELETE /api/sessions/{id}":                                       {rule: owns, query: "user_id=u"},
+	"GET /api/sessions/agent/{namespace}/{agent}":                     {rule: lists, query: "user_id=u"},
 	"GET /api/sessions/{id}/tasks":                                    {rule: reads},
 	"PUT /api/sessions/{id}/effective_history":                        {rule: ends, main: "ended", body: `[{"kind":"message","messageId":"m1","role":"user","parts":[{"kind":"text","text":"hello"}]}]`},
 	"POST /api/tasks":                                                 {rule: ends, main: "ended", body: `{"id":"$S~inv","contextId":"$S","kind":"task","status":{"state":"working"},"history":[{"kind":"message","messageId":"m1","role":"user","parts":[{"kind":"text","text":"hello"}]}]}`},
@@ -397,7 +402,7 @@ type answer struct {
 	retryAfter int // seconds; 0 for none
 }
 
-var pathPart = strings.NewReplacer("{agent}", "bot", "{pid}", "p1", "{iid}", "ins", "{input}", "inp_1", "{config}", "c", "{tid}", "grant_x", "{view}", "views/messages", "{sub}", "sub", "{profile}", "goroutine")
+var pathPart = strings.NewReplacer("{namespace}", "ns", "{agent}", "bot", "{pid}", "p1", "{iid}", "ins", "{input}", "inp_1", "{config}", "c", "{tid}", "grant_x", "{view}", "views/messages", "{sub}", "sub", "{profile}", "goroutine")
 
 // ask sends the request of a row, and ends a stream at its first byte.
 func (g *guarded) ask(route string, r row, sender, session string) answer {

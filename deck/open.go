@@ -162,11 +162,11 @@ func (d *Deck) newHandler() http.Handler {
 		AGUI: agui.New(agui.Options{
 			Sessions: u.sessions, Verbs: u.verbs, Views: u.views, MaxBody: o.MaxBody, MaxEvents: o.MaxEvents, Version: o.Version, Stop: d.streams, Logger: o.Logger,
 		}),
-		AISDK:       aisdk.New(aisdk.Options{Sessions: u.sessions, Verbs: u.verbs, Views: u.views, MaxBody: o.MaxBody, Stop: d.streams, Logger: o.Logger}),
-		MCP:         d.newMCP(),
-		A2A:         d.a2a,
-		A2ASessions: a2a.SessionPaths,
-		Ready:       d.Ready, Screen: screen, Version: o.Version, Instance: d.instance, Bodies: d.bodies, Logger: o.Logger,
+		AISDK:    aisdk.New(aisdk.Options{Sessions: u.sessions, Verbs: u.verbs, Views: u.views, MaxBody: o.MaxBody, Stop: d.streams, Logger: o.Logger}),
+		MCP:      d.newMCP(),
+		A2A:      d.a2a,
+		IsKagent: a2a.IsKagent,
+		Ready:    d.Ready, Screen: screen, Version: o.Version, Instance: d.instance, Bodies: d.bodies, Logger: o.Logger,
 		AllowOrigins: o.AllowOrigins, AnyHost: o.AnyHost, AllowHosts: o.AllowHosts,
 	}
 	d.operator.serve(&out)

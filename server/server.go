@@ -32,7 +32,7 @@ type Options struct {
 	AISDK   http.Handler // the UI message stream of the AI SDK, under /aisdk; nil for none
 	A2A     http.Handler // A2A, under /a2a and /api/a2a, and its cards; nil for none
 
-	A2ASessions []string // patterns of further requests that A2A answers: those of kagent, which are outside of /api/v1
+	IsKagent func(*http.Request) bool // reports whether A2A answers a request below /api: one of kagent's; nil for none
 
 	Admin http.Handler // at /metrics and /debug/pprof/; it refuses who is no admin; nil for none
 
@@ -104,7 +104,7 @@ func New(o Options) http.Handler {
 	mux := http.NewServeMux()
 	o.REST = named(o.REST)
 	o.mount(mux, "/api/v1/", o.REST)
-	o.mount(mux, "/api/", alias(o.REST))
+	o.mount(mux, "/api/", o.outside(alias(o.REST)))
 	if o.Task != nil {
 		o.mount(mux, taskRoot+"/", within(taskRoot, o.Task))
 	}
@@ -197,7 +197,7 @@ func (o *Options) mountA2A(mux *http.ServeMux) {
 	}
 	o.mount(mux, "/a2a/", o.A2A)
 	o.mount(mux, "/api/a2a/", o.A2A)
-	for _, pattern := range append([]string{"/.well-known/agent-card.json", "/.well-known/agent.json"}, o.A2ASessions...) {
+	for _, pattern := range []string{"/.well-known/agent-card.json", "/.well-known/agent.json"} {
 		mux.Handle(pattern, o.A2A)
 	}
 }
@@ -265,6 +265,20 @@ func (o *Options) mountPages(mux *http.ServeMux) {
 // taskRoot begins the base URL of clients of the task protocol. They append
 // /api/v1/sessions and so on.
 const taskRoot = "/sse"
+
+// outside serves what is below /api and not below /api/v1: what kagent asks for, and next.
+func (o *Options) outside(next http.Handler) http.Handler {
+	if o.A2A == nil || o.IsKagent == nil {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if o.IsKagent(r) {
+			o.A2A.ServeHTTP(w, r)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
 
 // alias serves /api/… as /api/v1/…
 func alias(next http.Handler) http.Handler {

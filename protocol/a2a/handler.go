@@ -72,6 +72,8 @@ type Verbs interface {
 	Cancel(ctx context.Context, session, invocation string) (api.Cancelled, error)
 	Answer(ctx context.Context, a api.Answer) (api.Answered, error)
 	Rewind(ctx context.Context, r api.Rewind) (api.Rewound, error)
+	Create(ctx context.Context, n api.NewSession) (tapedeck.Session, error)
+	Delete(ctx context.Context, session string) error
 }
 
 // Views tell which events of a session are active.
@@ -85,7 +87,7 @@ type Views interface {
 const defaultMaxBody = 10 << 20
 
 // A Handler serves the paths that begin with [Root] and with [ProxyRoot], those of
-// [WellKnown], and the requests of [SessionPaths].
+// [WellKnown], and the requests for which [IsKagent] holds.
 type Handler struct {
 	Options
 	push *push.Dispatcher // nil: there are no push notifications

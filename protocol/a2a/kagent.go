@@ -3,7 +3,9 @@ package a2a
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 
 	sdk "github.com/a2aproject/a2a-go/v2/a2a"
@@ -14,57 +16,102 @@ import (
 	"github.com/tapedeck/tapedeck/internal/problem"
 )
 
-// The screen of kagent reads the tasks of a session outside of A2A, and its agents write
-// them there. This file has these requests, in the form of version 0.3.
+// The screen of kagent makes sessions and reads their tasks outside of A2A, and its agents
+// write tasks there. These requests have the form of version 0.3.
 const (
-	kagentSessions = "/api/sessions/"
+	kagentSessions = "/api/sessions"
 	kagentTasks    = "/api/tasks"
 )
 
-// SessionPaths are the patterns of the requests of kagent, as [http.ServeMux] reads them.
-var SessionPaths = []string{kagentSessions + "{id}/tasks", kagentSessions + "{id}/effective_history", kagentTasks}
+// A kagentMethod carries out a request of kagent. id is a part of the path, see [kagentRoutes].
+type kagentMethod func(c *call, id string) (any, error)
 
-// serveKagent answers a request of [SessionPaths]. It reports false for other paths.
-func (h *Handler) serveKagent(w http.ResponseWriter, r *http.Request) bool {
-	rest, below := strings.CutPrefix(r.URL.Path, kagentSessions)
-	session, what, _ := strings.Cut(rest, "/")
-	c := &call{Handler: h, w: w, r: r, version: v03}
-	var data any
-	var err error
+// kagentRoutes has what is served, by the path and the method.
+var kagentRoutes = map[string]map[string]kagentMethod{
+	kagentTasks:                                   {http.MethodPost: (*call).saveTask},
+	kagentSessions + "/{id}/tasks":                {http.MethodGet: (*call).sessionTasks},
+	kagentSessions + "/{id}/effective_history":    {http.MethodPut: (*call).saveHistory},
+	kagentSessions:                                {http.MethodGet: (*call).listSessions, http.MethodPost: (*call).createSession},
+	kagentSessions + "/{id}":                      {http.MethodGet: (*call).getSession, http.MethodDelete: (*call).deleteSession},
+	kagentSessions + "/agent/{namespace}/{agent}": {http.MethodGet: (*call).agentSessions},
+}
+
+// kagentRoute returns the route of a request and the id in its path, "" if it is not one of
+// kagent's. The API has sessions at the same paths: a request for them is kagent's if it
+// says which user it is for, as each of kagent's does.
+func kagentRoute(r *http.Request) (route, id string) {
+	rest, ok := strings.CutPrefix(r.URL.Path, kagentSessions)
+	id, what, _ := strings.Cut(strings.TrimPrefix(rest, "/"), "/")
+	user := userOf(r) != ""
 	switch {
 	case r.URL.Path == kagentTasks:
-		data, err = c.only(http.MethodPost, c.saveTask)
-	case below && what == "tasks":
-		data, err = c.only(http.MethodGet, func() (any, error) { return c.sessionTasks(session) })
-	case below && what == "effective_history":
-		data, err = c.only(http.MethodPut, func() (any, error) { return c.saveHistory(session) })
-	default:
+		return kagentTasks, ""
+	case !ok || rest != "" && id == "":
+		return "", ""
+	case user && rest == "":
+		return kagentSessions, ""
+	case user && what == "":
+		return kagentSessions + "/{id}", id
+	case user && id == "agent" && strings.Count(what, "/") == 1:
+		return kagentSessions + "/agent/{namespace}/{agent}", what
+	case what == "tasks", what == "effective_history":
+		return kagentSessions + "/{id}/" + what, id
+	}
+	return "", ""
+}
+
+// userOf returns the user for whom a client of kagent asks, "" if the request names none.
+func userOf(r *http.Request) string { return r.URL.Query().Get("user_id") }
+
+// IsKagent reports whether a request below /api is one of kagent's, which a [Handler]
+// answers.
+func IsKagent(r *http.Request) bool {
+	route, _ := kagentRoute(r)
+	return route != ""
+}
+
+// serveKagent answers a request of kagent. It reports false for other ones.
+func (h *Handler) serveKagent(w http.ResponseWriter, r *http.Request) bool {
+	route, id := kagentRoute(r)
+	if route == "" {
 		return false
 	}
-	h2 := w.Header()
-	h2.Set("Cache-Control", "no-store")
+	c := &call{Handler: h, w: w, r: r, version: v03}
+	data, err := c.kagent(route, id)
+	w.Header().Set("Cache-Control", "no-store")
 	if err != nil {
 		f := c.failure(err)
 		httpapi.WriteBytes(w, f.status, encodeJSON(map[string]any{"error": f.sentence(), "message": f.sentence()}))
 		return true
 	}
-	httpapi.WriteBytes(w, http.StatusOK, encodeJSON(map[string]any{"error": false, "data": data, "message": "ok"}))
+	status := http.StatusOK
+	if route == kagentSessions && r.Method == http.MethodPost {
+		status = http.StatusCreated
+	}
+	httpapi.WriteBytes(w, status, encodeJSON(map[string]any{"error": false, "data": data, "message": "ok"}))
 	return true
 }
 
-func (c *call) only(method string, serve func() (any, error)) (any, error) {
-	if c.r.Method != method && (method != http.MethodGet || c.r.Method != http.MethodHead) {
-		return nil, problem.MethodNotAllowed(c.w, c.r, method)
+func (c *call) kagent(route, id string) (any, error) {
+	method := c.r.Method
+	if method == http.MethodHead {
+		method = http.MethodGet
 	}
-	return serve()
+	serve := kagentRoutes[route][method]
+	switch {
+	case serve == nil:
+		return nil, problem.MethodNotAllowed(c.w, c.r, slices.Sorted(maps.Keys(kagentRoutes[route]))...)
+	case strings.Contains(route, "{id}"):
+		if err := tapedeck.CheckID("the session", id); err != nil {
+			return nil, err
+		}
+	}
+	return serve(c, id)
 }
 
 // sessionTasks returns the active tasks of a session, the oldest first.
 func (c *call) sessionTasks(session string) (any, error) {
 	ctx := c.r.Context()
-	if err := tapedeck.CheckID("the session", session); err != nil {
-		return nil, err
-	}
 	s, err := c.Sessions.Head(ctx, session)
 	if err != nil {
 		return nil, err
@@ -87,7 +134,7 @@ func (c *call) sessionTasks(session string) (any, error) {
 // saveTask accepts the task that an agent of kagent saves. The agents of this server
 // write the log, so there is nothing to save except a rewind: a history that ends
 // earlier than the active one.
-func (c *call) saveTask() (any, error) {
+func (c *call) saveTask(string) (any, error) {
 	body, err := c.readBody()
 	if err != nil {
 		return nil, err
@@ -112,9 +159,6 @@ func (c *call) saveTask() (any, error) {
 func (c *call) saveHistory(session string) (any, error) {
 	body, err := c.readBody()
 	if err != nil {
-		return nil, err
-	}
-	if err := tapedeck.CheckID("the session", session); err != nil {
 		return nil, err
 	}
 	var in struct {
@@ -145,7 +189,8 @@ func (c *call) saveHistory(session string) (any, error) {
 // the agent's own may be any run.
 func (c *call) rewindToHistory(ctx context.Context, session, task string, list []*a2a03.Message) error {
 	r, err := c.parseRef(task)
-	if ours := err == nil && r.session == session; ours && r.invocation != "" {
+	ours := task == "" || task == session || err == nil && r.session == session
+	if ours && r.invocation != "" {
 		if f, err := c.load(ctx, r, -1); err == nil && begins(f.history, list) == len(f.history) {
 			return nil
 		}
@@ -158,7 +203,7 @@ func (c *call) rewindToHistory(ctx context.Context, session, task string, list [
 	if err != nil {
 		return err
 	}
-	if task != "" && task != session && len(list) > 0 && isRun(f.history, list) {
+	if !ours && len(list) > 0 && isRun(f.history, list) {
 		return nil
 	}
 	kept := begins(f.history, list)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -223,4 +224,69 @@ func TestPathsWithANamespace(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The page of kagent makes a session for an agent, looks for it, lists those of the agent and
+// deletes it. Without the user that each of these requests names, none of them is kagent's.
+func TestSessionsOfKagent(t *testing.T) {
+	inBubble(t, a2a.Options{Policy: a2a.PerSession}, func(w *world) {
+		type session struct {
+			ID, Name string
+			User     string `json:"user_id"`
+			Agent    string `json:"agent_id"`
+		}
+		var got struct {
+			Error any
+			Data  json.RawMessage
+		}
+		ask := func(status int, method, path, body string, into any) string {
+			t.Helper()
+			a := w.do(method, path, body)
+			got.Error, got.Data = nil, nil
+			if err := json.Unmarshal([]byte(a.Body), &got); err != nil || a.Status != status || (got.Error == false) != (status < 300) {
+				t.Fatalf("%s %s: got %d %s", method, path, a.Status, a.Body)
+			}
+			if err := json.Unmarshal(got.Data, into); into != nil && err != nil {
+				t.Fatalf("%s %s: %v in %s", method, path, err, a.Body)
+			}
+			return a.Body
+		}
+		const user = "?user_id=admin@kagent.dev"
+		var s session
+		ask(201, "POST", "/api/sessions"+user, `{"agent_ref":"default/bot","name":"A trip","user_id":"admin@kagent.dev"}`, &s)
+		if s.ID == "" || s != (session{s.ID, "A trip", "admin@kagent.dev", "bot"}) {
+			t.Errorf("got %+v", s)
+		}
+		ask(201, "POST", "/api/sessions"+user, `{"agent_ref":"ns/bot","id":"mine"}`, nil)
+		var one struct{ Session session }
+		ask(200, "GET", "/api/sessions/"+s.ID+user, "", &one)
+		if one.Session != s {
+			t.Errorf("got %+v", one)
+		}
+		list := func(path string) (ids string) {
+			var list []session
+			ask(200, "GET", path+user, "", &list)
+			for _, s := range list {
+				ids += " " + s.Agent + "/" + s.Name
+			}
+			return ids
+		}
+		if all, bots, others := list("/api/sessions"), list("/api/sessions/agent/default/bot"), list("/api/sessions/agent/default/other"); all != " ns.bot/mine bot/A trip" || bots != " bot/A trip" || others != "" {
+			t.Errorf("listed are%s, of the agent%s, of the other%s", all, bots, others)
+		}
+		ask(200, "DELETE", "/api/sessions/"+s.ID+user, "", nil)
+		ask(404, "GET", "/api/sessions/"+s.ID+user, "", nil)
+		ask(404, "GET", "/api/sessions/none"+user, "", nil)
+		ask(404, "GET", "/api/sessions/agent/default/none"+user, "", nil)
+		ask(400, "POST", "/api/sessions"+user, `{"agent_ref":"default/none"}`, nil)
+		ask(400, "POST", "/api/sessions"+user, `{"name":"x"}`, nil)
+		ask(409, "POST", "/api/sessions"+user, `{"agent_ref":"default/bot","id":"mine"}`, nil)
+		ask(405, "PUT", "/api/sessions"+user, `{}`, nil)
+		ask(400, "GET", "/api/sessions/%20"+user, "", nil)
+		for _, path := range []string{"/api/sessions", "/api/sessions/mine", "/api/sessions/agent/default/bot", "/api/sessions/mine/events" + user, "/api/v1/sessions" + user} {
+			if a2a.IsKagent(httptest.NewRequest(http.MethodGet, path, nil)) {
+				t.Errorf("%s is a request of kagent", path)
+			}
+		}
+	})
 }

@@ -22,7 +22,11 @@ func (h *Handler) Routes() []string {
 			out = append(out, http.MethodPost+" "+Root+"/{agent} "+string(v)+" "+name)
 		}
 	}
-	out = append(out, "GET "+kagentSessions+"{id}/tasks", "PUT "+kagentSessions+"{id}/effective_history", "POST "+kagentTasks)
+	for path, route := range kagentRoutes {
+		for method := range route {
+			out = append(out, method+" "+path)
+		}
+	}
 	slices.Sort(out)
 	return out
 }
