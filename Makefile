@@ -140,9 +140,9 @@ race-all: ## run all tests with the race detector, and call all verbs of a progr
 thorough: ## run the suites of stores with every random test at length (takes an hour)
 	$(GO) test ./store/memory ./store/sqlite ./store/tail ./store/postgres -timeout 3h -args -thorough -rapid.checks=1000
 
-CLIENTS := durable mcp source000 source002 source003 source004 a2a agui aisdk
+CLIENTS := durable mcp source000 source001 source002 source003 source004 a2a agui aisdk
 .PHONY: conformance python $(addprefix conformance-,$(CLIENTS))
-conformance: $(addprefix conformance-,$(CLIENTS)) ## run the official Durable Streams suite, the official clients of MCP, A2A, AG-UI, CopilotKit and the AI SDK, and the clients of four other designs
+conformance: $(addprefix conformance-,$(CLIENTS)) ## run the official Durable Streams suite, the official clients of MCP, A2A, AG-UI, CopilotKit and the AI SDK, and the clients of five other designs
 
 $(addprefix conformance-,$(CLIENTS)): conformance-%: build
 	cd conformance/$* && { [ ! -f package-lock.json ] || npm ci --no-audit --no-fund --silent; } && node run.mjs --binary $(abspath $(BIN))

@@ -92,7 +92,7 @@ function flat(kind, v, state, content) {
   return {
     kind: kind.replace("-u", "U"), id: v.id ?? v.taskId, context: v.contextId, state: v.status && state(v.status.state),
     said: said(v.status?.message), history: v.history?.map(said), final: v.final,
-    artifacts: v.artifacts?.map((a) => a.parts.map(content).join("")), delta: v.artifact?.parts.map(content).join(""),
+    artifacts: v.artifacts?.map((a) => ({ id: a.artifactId, text: a.parts.map(content).join("") })), delta: v.artifact?.parts.map(content).join(""), artifact: v.artifact?.artifactId, append: v.append,
     metadata: v.metadata,
   }
 }
@@ -101,7 +101,10 @@ async function* mapped(stream, event, seen) {
   for await (const e of stream) yield { ...event(e), offset: seen.ids.shift() }
 }
 
-/** A fetch that notes the ids of streamed events, which the clients do not show, and sends Last-Event-ID once. */
+/**
+ * A fetch that notes the ids of streamed events, which the clients do not show, and sends
+ * Last-Event-ID once. Of the events of one change only the last one has an id.
+ */
 function recorder() {
   const r = {
     ids: [], after: undefined,
@@ -112,13 +115,16 @@ function recorder() {
       const answer = await fetch(url, { ...init, headers })
       if (!answer.headers.get("content-type")?.startsWith("text/event-stream")) return answer
       r.ids = []
-      let rest = ""
+      let rest = "", id
       const text = new TextDecoder()
       const spy = new TransformStream({
         transform(chunk, to) {
           const lines = (rest + text.decode(chunk, { stream: true })).split("\n")
           rest = lines.pop()
-          for (const l of lines) if (l.startsWith("id: ")) r.ids.push(l.slice(4))
+          for (const l of lines) {
+            if (l.startsWith("id: ")) id = l.slice(4)
+            if (l.startsWith("data: ")) { r.ids.push(id); id = undefined }
+          }
           to.enqueue(chunk)
         },
       })

@@ -1,0 +1,199 @@
+// One check for each sentence of the document. The numbers are its lines.
+import assert from "node:assert/strict"
+import { randomUUID } from "node:crypto"
+import { Executor, invocationOf, Page, words } from "./client.mjs"
+
+const session = () => `ctx-${randomUUID()}`
+const TURNS = ["turn one", "turn two", "turn three"]
+
+/** A page after three turns, loaded. */
+async function threeTurns(world, taskId) {
+  const id = session()
+  const page = new Page(world, id, taskId && id)
+  for (const text of TURNS) await page.say(text)
+  await page.load()
+  return page
+}
+
+/** The first message of the user's nth turn. */
+const turn = (page, n) => page.messages.find((m) => words([m])[0] === TURNS[n])
+
+/** What is true with and without a task for each session. */
+const both = (bprime) => ({
+  async "the answer of a live turn is seen, and again after a reload"(world) {
+    const id = session()
+    const page = new Page(world, id, bprime && id)
+    await page.say("hello there")
+    assert.equal(page.status, "completed")
+    assert.equal(page.words[0], "hello there")
+    assert.match(page.words.at(-1), /hello there/, "the agent repeats its task")
+    const live = page.words
+    assert.deepEqual((await new Page(world, id, bprime && id).load()).words, live)
+  },
+  async "the text of an answer comes whole, in the last part of its artifact"(world) {
+    const page = new Page(world, session())
+    await page.say("hello there")
+    const parts = page.events.filter((e) => e.kind === "artifact-update")
+    const said = page.events.find((e) => e.kind === "status-update" && e.status.message?.role === "agent")
+    assert.deepEqual(parts.filter((e) => e.lastChunk).map((e) => words([e.artifact])), [words([said.status.message])])
+    assert.ok(page.events.indexOf(said) < page.events.indexOf(parts.at(-1)), "the status is first")
+  },
+  async "11, 195-196: each message has its invocation, live and stored"(world) {
+    const id = session()
+    const page = new Page(world, id, bprime && id)
+    await page.say("turn one")
+    const live = page.events.flatMap((e) => e.history ?? (e.status?.message ? [e.status.message] : []))
+    assert.ok(live.length > 1 && live.every(invocationOf))
+    await page.load()
+    assert.ok(page.messages.every(invocationOf))
+    assert.equal(new Set(page.messages.map(invocationOf)).size, 1)
+    await page.say("turn two")
+    await page.load()
+    assert.equal(new Set(page.messages.map(invocationOf)).size, 2)
+  },
+  async "37-55: rewind to a message: the named invocation and all after it are undone, and no agent is called"(world) {
+    const page = await threeTurns(world, bprime)
+    const kept = page.words.slice(0, page.words.indexOf("turn two"))
+    await page.rewindTo(turn(page, 1))
+    assert.deepEqual(page.errors, [])
+    assert.equal(page.status, "completed")
+    assert.ok(page.events.length <= 2, "one or two events (55)")
+    assert.deepEqual(page.words, kept)
+    assert.equal((await world.log(page.session)).filter((t) => t === "RUN_STARTED").length, 3, "no agent was called (53)")
+  },
+  async "52, 176: the stream of a rewind ends with a status that is final"(world) {
+    const page = await threeTurns(world, bprime)
+    await page.rewindTo(turn(page, 2))
+    const last = page.events.at(-1)
+    assert.deepEqual([last.kind, last.contextId, last.status.state, last.final], ["status-update", page.session, "completed", true])
+  },
+  async "5: all requests stay in the log, the rewind too"(world) {
+    const page = await threeTurns(world, bprime)
+    const before = await world.log(page.session)
+    await page.rewindTo(turn(page, 1))
+    assert.deepEqual(await world.log(page.session), [...before, "session.rewound"])
+  },
+  async "107, 127: tasks that are read again show the rewound conversation, also after kill -9"(world) {
+    const page = await threeTurns(world, bprime)
+    await page.rewindTo(turn(page, 1))
+    const shown = page.words
+    assert.deepEqual((await page.load()).words, shown)
+    await world.restart()
+    assert.deepEqual((await page.load()).words, shown)
+  },
+  async "67: a click on an answer undoes its whole invocation"(world) {
+    const page = await threeTurns(world, bprime)
+    const answer = page.messages.findLast((m) => invocationOf(m) === invocationOf(turn(page, 1)) && m.role === "agent")
+    await page.rewindTo(answer)
+    assert.deepEqual((await page.load()).words.includes("turn two"), false)
+    assert.equal(page.words[0], "turn one")
+  },
+  async "203: a rewind before the first message leaves nothing"(world) {
+    const page = await threeTurns(world, bprime)
+    await page.rewindTo(turn(page, 0))
+    assert.deepEqual(page.events[0].history, [])
+    assert.deepEqual(page.words, [])
+    assert.deepEqual((await page.load()).words, [])
+  },
+  async "the conversation goes on after a rewind"(world) {
+    const page = await threeTurns(world, bprime)
+    await page.rewindTo(turn(page, 1))
+    await page.say("turn four")
+    await page.load()
+    assert.equal(page.words[0], "turn one")
+    assert.ok(page.words.includes("turn four") && !page.words.includes("turn two") && !page.words.includes("turn three"))
+  },
+  async "205: an invocation that is not found is a failed status with a sentence, and changes nothing"(world) {
+    const page = await threeTurns(world, bprime)
+    const before = await world.log(page.session)
+    const shown = page.words
+    await page.sendRewindRequest("inv_none")
+    assert.equal(page.status, "failed")
+    assert.match(page.errors[0], /no invocation/)
+    const last = page.events.at(-1)
+    assert.deepEqual([last.kind, last.final], ["status-update", true])
+    assert.deepEqual((await page.load()).words, shown)
+    assert.deepEqual(await world.log(page.session), before)
+  },
+  async "204: two clicks at once undo the invocation once"(world) {
+    const page = await threeTurns(world, bprime)
+    const clicked = turn(page, 1)
+    const other = new Page(world, page.session, bprime && page.session)
+    other.messages = [...page.messages]
+    await Promise.all([page.rewindTo(clicked), other.rewindTo(clicked)])
+    assert.deepEqual([page.status, other.status].sort(), ["completed", "failed"])
+    assert.equal((await world.log(page.session)).filter((t) => t === "session.rewound").length, 1)
+  },
+  async "41: a rewind without its session is refused"(world) {
+    const page = new Page(world, undefined)
+    await page.sendRewindRequest("inv_1")
+    assert.match(page.errors[0], /contextId/)
+  },
+  async "143, 147: an executor puts the effective history, with ids of its own"(world) {
+    const page = await threeTurns(world, bprime)
+    const executor = new Executor(world, page.session)
+    const kept = executor.effective(page.messages, invocationOf(turn(page, 1)))
+    const { status, body } = await executor.put(kept)
+    assert.equal(status, 200, JSON.stringify(body))
+    assert.deepEqual((await page.load()).words, words(kept))
+    assert.equal((await executor.put(kept)).status, 200, "the same once more")
+    assert.equal((await executor.put([])).status, 200)
+    assert.deepEqual((await page.load()).words, [])
+  },
+  async "a history that is not one of the session is refused"(world) {
+    const page = await threeTurns(world, bprime)
+    const executor = new Executor(world, page.session)
+    const other = executor.effective(page.messages, invocationOf(turn(page, 1)))
+    other[0].parts = [{ kind: "text", text: "something else" }]
+    for (const answer of [await executor.put(other), await executor.save(other)]) {
+      assert.equal(answer.status, 409)
+      assert.match(answer.body.error, /not a beginning of the conversation/)
+    }
+  },
+})
+
+/** The server computes the effective history from the log. 135-136 */
+export const optionA = {
+  ...both(false),
+  async "135: the tasks of a session are those that are in force"(world) {
+    const page = await threeTurns(world)
+    assert.equal(page.tasks.length, 3)
+    const [first] = page.tasks
+    await page.rewindTo(turn(page, 1))
+    await page.load()
+    assert.deepEqual(page.tasks, [first])
+  },
+}
+
+/** A task for each session, whose id is that of the session. 161-162 */
+export const optionB = {
+  ...both(true),
+  async "159-163: the stream of a rewind has the whole task, under the id of the session"(world) {
+    const page = await threeTurns(world, true)
+    const kept = page.words.slice(0, page.words.indexOf("turn two"))
+    await page.rewindTo(turn(page, 1))
+    const [task] = page.events
+    assert.deepEqual([task.kind, task.id, task.contextId, task.status.state], ["task", page.session, page.session, "completed"])
+    assert.deepEqual(words(task.history), kept)
+  },
+  async "162: each message, the rewind and a reload are of the same task"(world) {
+    const page = await threeTurns(world, true)
+    assert.deepEqual(page.tasks.map((t) => [t.id, t.status.state]), [[page.session, "completed"]])
+    await page.rewindTo(turn(page, 1))
+    await page.say("turn four")
+    assert.deepEqual(page.errors, [])
+    assert.equal(page.status, "completed")
+    await page.load()
+    assert.deepEqual(page.tasks.map((t) => [t.id, t.status.state]), [[page.session, "completed"]])
+  },
+  async "157-158: an executor saves the task with the effective history, with ids of its own"(world) {
+    const page = await threeTurns(world, true)
+    const executor = new Executor(world, page.session)
+    const kept = executor.effective(page.messages, invocationOf(turn(page, 2)))
+    const { status, body } = await executor.save(kept)
+    assert.equal(status, 200, JSON.stringify(body))
+    await page.load()
+    assert.deepEqual(page.words, words(kept))
+    assert.deepEqual(page.tasks.map((t) => t.id), [page.session])
+  },
+}
