@@ -194,6 +194,8 @@ type Clear struct {
 	Session string `json:"-"`
 	Thread  string `json:"thread,omitempty"` // without it, all threads
 	Actor   string `json:"actor,omitempty"`  // the user, agent or program that clears it
+
+	AllowEmpty bool `json:"-"` // it is no error if there is nothing to clear
 }
 
 // Rewound reports what a [Rewind], [Undo], [Overwrite] or [Clear] did.

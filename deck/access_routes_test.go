@@ -127,6 +127,7 @@ var table = map[string]row{
 	"POST /api/v1/import":                                 {rule: creates, body: `{"offset":0,"type":"session.created","data":{}}`, headers: []string{"Content-Type", "application/x-ndjson"}},
 	"GET /api/v1/ws":                                      {rule: anyone, headers: upgrade},
 	"GET /api/v1/sessions/{id}/ws":                        {rule: reads, headers: upgrade},
+	"GET /api/v1/sessions/{id}/ws/replay":                 {rule: reads, headers: upgrade},
 	"GET /api/v1/sessions/{id}":                           {rule: reads},
 	"PATCH /api/v1/sessions/{id}":                         {rule: owns, body: `{"labels":{"a":"b"}}`},
 	"DELETE /api/v1/sessions/{id}":                        {rule: owns},

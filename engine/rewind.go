@@ -75,7 +75,7 @@ func (e *Engine) Overwrite(ctx context.Context, o api.Overwrite) (api.Rewound, e
 // [Engine.Rewind].
 func (e *Engine) Clear(ctx context.Context, c api.Clear) (api.Rewound, error) {
 	return e.jump(ctx, c.Session, c.Actor, func(s *tapedeck.Session) (target, error) {
-		return target{thread: c.Thread, markerPrefix: "clr_", payload: func(t payload.RevertFields) payload.Payload {
+		return target{thread: c.Thread, markerPrefix: "clr_", allowNoChange: c.AllowEmpty, payload: func(t payload.RevertFields) payload.Payload {
 			return payload.SessionCleared{RevertFields: t}
 		}}, e.hasThread(ctx, s, c.Thread)
 	})

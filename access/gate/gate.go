@@ -138,7 +138,10 @@ var (
 		"/sse/*/sessions/*/events", "/sse/*/sessions/*/stream", "/sse/api/v1/sessions/*/events", "/sse/api/v1/sessions/*/stream",
 		"/aisdk/*/*/stream", "/a2a/*/tasks/*:subscribe", "/api/a2a/*/*/tasks/*:subscribe",
 	}
-	sockets = []string{"/api/v1/ws", "/api/v1/sessions/*/ws", "/api/ws", "/api/sessions/*/ws", "/sse/api/v1/ws", "/sse/api/v1/sessions/*/ws"}
+	sockets = []string{
+		"/api/v1/ws", "/api/v1/sessions/*/ws", "/api/v1/sessions/*/ws/replay", "/api/ws", "/api/sessions/*/ws", "/api/sessions/*/ws/replay",
+		"/sse/api/v1/ws", "/sse/api/v1/sessions/*/ws", "/sse/api/v1/sessions/*/ws/replay",
+	}
 )
 
 // durableRoot begins the paths of Durable Streams.

@@ -1,11 +1,13 @@
 // These are the two sides of the replay protocol for agents in the elements of a workflow,
 // written only from the protocol's description: the page, with a panel for each element, and
-// the backend of the agents. The URL of the socket is all that they know of Tapedeck.
+// the backend of the agents. They know the URL of a socket and nothing else: they name no
+// subprotocol, and they send and read only what the description has. "line 118" is a line of
+// the description.
 import { WebSocket } from "ws"
 
 /** Opens a socket. Messages that are sent before it is open wait. */
 function connect(url, onMessage) {
-  const socket = new WebSocket(url, "tapedeck.replay.v1")
+  const socket = new WebSocket(url)
   const open = new Promise((done, fail) => { socket.on("open", done); socket.on("error", fail) })
   const closed = new Promise((done) => socket.on("close", done))
   socket.on("message", (data) => onMessage(JSON.parse(data)))
@@ -16,11 +18,13 @@ function connect(url, onMessage) {
   }
 }
 
-/** A page: it shows what happens live, and fills a panel that is empty when it is opened. */
+/**
+ * A page: it shows what happens live, and fills a panel that is empty when it is opened. A
+ * panel is the list of what it shows, in the order in which it came.
+ */
 export class Page {
-  panels = new Map() // the items by element, in the order in which they came
+  panels = new Map()
   heard = [] // all messages
-  errors = []
   waiting = []
 
   constructor(url) {
@@ -28,47 +32,40 @@ export class Page {
   }
 
   panel(elementId) {
-    if (!this.panels.has(elementId)) this.panels.set(elementId, { messages: [], thinking: [], tools: [] })
+    if (!this.panels.has(elementId)) this.panels.set(elementId, [])
     return this.panels.get(elementId)
   }
 
   handle(message) {
     this.heard.push(message)
     const panel = message.elementId && this.panel(message.elementId)
-    const text = () => panel.messages.findLast((m) => m.id === message.messageId)
+    const text = () => panel.findLast((item) => item.id === message.messageId)
     switch (message.type) {
-      case "task.thinking":
-        panel.thinking.push(message.message)
+      case "text.message.start": // line 67
+        panel.push({ kind: "text", id: message.messageId, text: "", status: "streaming" })
         break
-      case "task.tool.start":
-        panel.tools.push({ name: message.toolName, args: message.toolArgs, status: "running" })
-        break
-      case "task.tool.end":
-        Object.assign(panel.tools.find((t) => t.name === message.toolName && t.status === "running"), { status: "complete", result: message.result })
-        break
-      case "text.message.start":
-        if (!text()) panel.messages.push({ id: message.messageId, typed: "", content: "" })
-        text().status = "streaming"
-        break
-      case "text.message.content": // typed grows by deltas, content is what the server says
-        text().typed += message.delta
+      case "text.message.content": // line 68: what is typed grows by deltas
+        text().text += message.delta
         text().content = message.content
         break
-      case "text.message.end":
+      case "text.message.end": // line 69
         text().status = "complete"
         break
-      case "messages.snapshot":
-        panel.threadId = message.threadId
-        panel.messages = message.messages.map(({ id, content, status }) => ({ id, typed: content, content, status }))
-        panel.thinking = message.thinking.map((t) => t.message)
-        panel.tools = message.tools.map(({ name, args, status, result }) => ({ name, args, status, ...(status !== "running" && { result }) }))
+      case "task.thinking": // line 70
+        panel.push({ kind: "thought", text: message.message })
         break
-      case "clear.history":
-        if (message.elementId) this.panels.delete(message.elementId)
-        else this.panels.clear()
+      case "task.tool.start": // line 71
+        panel.push({ kind: "tool", name: message.toolName, status: "running" })
         break
-      case "error":
-        this.errors.push(message)
+      case "task.tool.end": // line 72
+        panel.find((item) => item.name === message.toolName && item.status === "running").status = "complete"
+        break
+      case "messages.snapshot": // lines 207 to 223
+        this.panels.set(message.elementId, [
+          ...message.thinking.map((t) => ({ kind: "thought", text: t.message })),
+          ...message.tools.map(({ name, status }) => ({ kind: "tool", name, status })),
+          ...message.messages.map(({ id, content, status }) => ({ kind: "text", id, text: content, content, status })),
+        ])
         break
     }
     this.waiting = this.waiting.filter(({ holds, done }) => !holds(message) || done(message))
@@ -80,11 +77,12 @@ export class Page {
   /** Waits until a condition of the page holds. */
   async until(holds) { while (!holds()) await this.next(() => true) }
 
-  /** Opens the panel of an element: the history is requested if the panel is empty. */
-  async open(elementId) {
-    const { messages, thinking, tools } = this.panel(elementId)
-    if (messages.length + thinking.length + tools.length > 0) return this.panel(elementId)
-    await this.replay(elementId)
+  /** Waits until an element has ended n texts. */
+  ends(elementId, n = 1) { return this.until(() => this.panel(elementId).filter((item) => item.kind === "text" && item.status !== "streaming").length >= n) }
+
+  /** The bubble of an element: an empty panel requests its history, as in lines 187 to 197. */
+  async click(elementId) {
+    if (this.panel(elementId).length === 0) await this.replay(elementId)
     return this.panel(elementId)
   }
 
@@ -95,15 +93,18 @@ export class Page {
     return snapshot
   }
 
-  /** The button "Clear Execution". */
-  clear() { return this.socket.send({ type: "clear.history" }) }
+  /** The button "Clear Execution", as in line 376: the page forgets, and tells the server. */
+  clear() {
+    this.panels.clear()
+    return this.socket.send({ type: "clear.history" })
+  }
 
   close() { return this.socket.close() }
 }
 
-/** The backend of an agent in an element. It sends what the agent does. */
+/** The backend of an agent in an element. It sends what the table of lines 65 to 72 lists. */
 export class Backend {
-  errors = []
+  heard = []
   texts = new Map() // the text so far, by message
 
   constructor(url, elementId) {
@@ -113,29 +114,27 @@ export class Backend {
 
   /** Connects, again after a lost connection; the backend still knows its texts. */
   reconnect(url) {
-    this.socket = connect(url, (message) => { if (message.type === "error") this.errors.push(message) })
+    this.socket = connect(url, (message) => this.heard.push(message))
     return this.socket.open
   }
 
-  send(type, members) {
-    return this.socket.send({ type, elementId: this.elementId, timestamp: new Date().toISOString(), ...members })
-  }
+  get errors() { return this.heard.filter((message) => message.type === "error") }
 
-  thinking(message) { return this.send("task.thinking", { message }) }
-  toolStart(toolName, toolArgs) { return this.send("task.tool.start", { toolName, toolArgs }) }
-  toolEnd(toolName, result) { return this.send("task.tool.end", { toolName, result }) }
+  thinking(message) { return this.socket.send({ type: "task.thinking", message, elementId: this.elementId }) }
+  toolStart(toolName, toolArgs) { return this.socket.send({ type: "task.tool.start", toolName, toolArgs }) }
+  toolEnd(toolName, result) { return this.socket.send({ type: "task.tool.end", toolName, result }) }
 
   start(messageId) {
     this.texts.set(messageId, "")
-    return this.send("text.message.start", { messageId })
+    return this.socket.send({ type: "text.message.start", messageId, elementId: this.elementId })
   }
 
   /** Sends the next piece of a text, with the text so far. */
   say(messageId, delta) {
     this.texts.set(messageId, this.texts.get(messageId) + delta)
-    return this.send("text.message.content", { messageId, delta, content: this.texts.get(messageId) })
+    return this.socket.send({ type: "text.message.content", delta, content: this.texts.get(messageId), messageId })
   }
 
-  end(messageId) { return this.send("text.message.end", { messageId }) }
+  end(messageId) { return this.socket.send({ type: "text.message.end", messageId }) }
   close() { return this.socket.close() }
 }

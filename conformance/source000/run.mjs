@@ -6,7 +6,8 @@
 // It prints the counts, and fails if a scenario fails or takes longer than a
 // minute.
 import { main, withServer } from "../harness.mjs"
-import { scenarios } from "./scenarios.mjs"
+import { beyond } from "./beyond.mjs"
+import { sections } from "./sections.mjs"
 
 await main("source 000 (replay for a workflow)", (binary, play) => withServer(binary, [], async (server) => {
   let sessions = 0
@@ -22,10 +23,11 @@ await main("source 000 (replay for a workflow)", (binary, play) => withServer(bi
     async session() {
       const id = `flow${++sessions}`
       await post("/sessions", { id })
-      return `${server.url.replace("http", "ws")}/api/v1/sessions/${id}/ws`
+      return `${server.url.replace("http", "ws")}/api/v1/sessions/${id}/ws/replay`
     },
     run: (socket, task) => post(`/sessions/${sessionOf(socket)}/task`, { agent: "hello", ...task }),
     resume: (socket, how) => post(`/sessions/${sessionOf(socket)}/resume`, how),
+    cancel: (socket, invocation) => post(`/sessions/${sessionOf(socket)}/cancel`, { invocation }),
     restart: () => server.restart(),
     /** Starts a workflow of the server in the session of a socket. */
     workflow: (socket, how) => post("/workflows/run", { session: sessionOf(socket), ...how }),
@@ -45,5 +47,6 @@ await main("source 000 (replay for a workflow)", (binary, play) => withServer(bi
       return post(`/sessions/${sessionOf(socket)}/permissions/${permission}`, { option: "submit", input })
     },
   }
-  await play("", scenarios, (scenario) => scenario(world))
+  for (const [section, checks] of Object.entries(sections)) await play(section, checks, (check) => check(world))
+  await play("beyond the description", beyond, (scenario) => scenario(world))
 }))

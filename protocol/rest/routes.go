@@ -213,7 +213,12 @@ func eventRoutes() []Route {
 		},
 		{
 			Method: http.MethodGet, Path: "/sessions/{id}/ws", Summary: "Open a WebSocket of one session.",
-			Parameters: []string{"delta", "content"}, Status: http.StatusSwitchingProtocols,
+			Status: http.StatusSwitchingProtocols,
+			serve:  (*handler).socket,
+		},
+		{
+			Method: http.MethodGet, Path: "/sessions/{id}/ws/replay", Summary: "Open a WebSocket that shows the elements of a workflow.",
+			Parameters: []string{"delta", "content", "user", "now"}, Status: http.StatusSwitchingProtocols,
 			serve: (*handler).socket,
 		},
 		{

@@ -16,7 +16,7 @@ import (
 )
 
 // Each conversation begins with prose. "open NAME" opens a socket: its lines are a path
-// below /api/v1 and a subprotocol. "send NAME" sends its text as one message, and
+// below /api/v1 and the subprotocols that it names. "send NAME" sends its text as one message, and
 // "receive NAME" has what arrives until nothing happens any more. "request" is a request
 // without a WebSocket client. "append SESSION" appends events, one a line, each by itself.
 // "session" creates a session, and "stop" stops the server.

@@ -1,7 +1,7 @@
-// Package ws is the protocol adapter for WebSockets. It has two subprotocols: the native
-// tapedeck.v1, which reads and appends events of several sessions on one socket, and
-// tapedeck.replay.v1, in which the elements of a workflow have histories of their own.
-// docs/protocol/websocket.md describes them.
+// Package ws is the protocol adapter for WebSockets. It speaks two protocols, each at paths of
+// its own: the native tapedeck.v1, which reads and appends events of several sessions on one
+// socket, and tapedeck.replay.v1, in which the elements of a workflow have histories of their
+// own. docs/protocol/websocket.md describes them.
 //
 // The origin of a page is not checked here: package server does so for all protocols.
 package ws
@@ -56,6 +56,7 @@ type Sessions interface {
 type Verbs interface {
 	Append(ctx context.Context, a tapedeck.Append) (tapedeck.Appended, error)
 	Clear(ctx context.Context, c api.Clear) (api.Rewound, error)
+	Answer(ctx context.Context, a api.Answer) (api.Answered, error)
 }
 
 // Views show the conversation of a session.
@@ -78,58 +79,70 @@ func New(o Options) http.Handler {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	h := &handler{o, httpapi.NewMux(Root, o.Logger)}
-	h.Handle(http.MethodGet, "/ws", h.serve)
-	h.Handle(http.MethodGet, "/sessions/{id}/ws", h.serve)
+	h.Handle(http.MethodGet, "/ws", h.native)
+	h.Handle(http.MethodGet, "/sessions/{id}/ws", h.native)
+	h.Handle(http.MethodGet, "/sessions/{id}/ws/replay", h.replay)
 	return h
 }
 
-// serve accepts a socket and serves it until it is closed.
-func (h *handler) serve(w http.ResponseWriter, r *http.Request) error {
-	if err := checkUpgrade(w, r); err != nil {
-		return err
+// native serves a socket of tapedeck.v1.
+func (h *handler) native(w http.ResponseWriter, r *http.Request) error {
+	s, _, err := h.accept(w, r, Native, httpapi.ParseQuery(r).Err)
+	if s != nil {
+		s.serveNative()
 	}
-	protocol, err := choose(r)
-	if err != nil {
-		return err
-	}
-	session, now := r.PathValue("id"), tapedeck.Session{}
-	if session != "" {
-		if _, err := httpapi.SessionID(r); err != nil {
-			return err
-		}
-		if now, err = h.Sessions.Head(r.Context(), session); err != nil {
-			return err
-		}
-	}
-	q := httpapi.ParseQuery(r, parameters[protocol]...)
+	return err
+}
+
+// replay serves a socket of tapedeck.replay.v1.
+func (h *handler) replay(w http.ResponseWriter, r *http.Request) error {
+	q := httpapi.ParseQuery(r, "delta", "content", "user", "now")
 	o := replayOptions{
 		delta:   q.OneOf("delta", "true", "true", "false") == "true",
 		content: q.OneOf("content", "true", "true", "false") == "true",
+		user:    q.Flag("user"),
+		now:     q.Flag("now"),
 	}
-	switch {
-	case q.Err != nil:
-		return q.Err
-	case !o.delta && !o.content:
-		return tapedeck.Errorf(tapedeck.Invalid, "without delta and without content a text would have no words").WithHint("leave out one of the two parameters")
-	case protocol == Replay && session == "":
-		return tapedeck.Errorf(tapedeck.Invalid, "%s is spoken on the socket of a session", Replay).WithHint("open /api/v1/sessions/{id}/ws")
+	if q.Err == nil && !o.delta && !o.content {
+		q.Err = tapedeck.Errorf(tapedeck.Invalid, "without delta and without content a text would have no words").WithHint("leave out one of the two parameters")
+	}
+	s, now, err := h.accept(w, r, Replay, q.Err)
+	if s != nil {
+		s.serveReplay(o, now.Head) // as of the handshake: what the client does afterwards is live
+	}
+	return err
+}
+
+// accept accepts a socket, and returns the session of its path as it is. The socket is nil if
+// there is an error, wrong among others, or if the request was answered.
+func (h *handler) accept(w http.ResponseWriter, r *http.Request, protocol string, wrong error) (*socket, tapedeck.Session, error) {
+	var now tapedeck.Session
+	if err := checkUpgrade(w, r); err != nil {
+		return nil, now, err
+	}
+	if err := checkProtocol(r, protocol); err != nil {
+		return nil, now, err
+	}
+	session := r.PathValue("id")
+	if session != "" {
+		var err error
+		if _, err = httpapi.SessionID(r); err == nil {
+			now, err = h.Sessions.Head(r.Context(), session)
+		}
+		if err != nil {
+			return nil, now, err
+		}
+	}
+	if wrong != nil {
+		return nil, now, wrong
 	}
 	c, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{protocol}, InsecureSkipVerify: true}) // the origin was checked before
 	if err != nil {
 		h.Logger.Debug("a WebSocket was not accepted", "error", err)
-		return nil // it has been answered
+		return nil, now, nil // it has been answered
 	}
-	s := newSocket(h, c, r, session)
-	if protocol == Replay {
-		s.serveReplay(o, now.Head) // as of the handshake: what the client does afterwards is live
-	} else {
-		s.serveNative()
-	}
-	return nil
+	return newSocket(h, c, r, session), now, nil
 }
-
-// parameters are the parameters of the query of each subprotocol.
-var parameters = map[string][]string{Replay: {"delta", "content"}}
 
 // checkUpgrade returns an error unless the request opens a WebSocket.
 func checkUpgrade(w http.ResponseWriter, r *http.Request) error {
@@ -162,18 +175,19 @@ func tokens(values []string) (list []string) {
 	return list
 }
 
-// choose returns the first subprotocol that the client offers and the server speaks, and
-// the native one if the client offers none.
-func choose(r *http.Request) (string, error) {
+// checkProtocol returns an error if the client offers subprotocols without the one of the
+// path. A client that offers none, such as a page with only a URL, speaks that of the path.
+func checkProtocol(r *http.Request, protocol string) error {
 	offered := tokens(r.Header["Sec-Websocket-Protocol"])
-	for _, name := range offered {
-		if name == Native || name == Replay {
-			return name, nil
-		}
+	if len(offered) == 0 || slices.Contains(offered, protocol) {
+		return nil
 	}
-	if len(offered) == 0 {
-		return Native, nil
+	err := tapedeck.Errorf(tapedeck.Unsupported, "this path speaks %s, and none of the subprotocols %.200q", protocol, offered)
+	switch {
+	case protocol == Native && slices.Contains(offered, Replay):
+		return err.WithHint("%s is spoken at /api/v1/sessions/{id}/ws/replay", Replay)
+	case protocol == Replay && slices.Contains(offered, Native):
+		return err.WithHint("%s is spoken at /api/v1/sessions/{id}/ws", Native)
 	}
-	return "", tapedeck.Errorf(tapedeck.Unsupported, "this server speaks none of the subprotocols %.200q", offered).
-		WithHint("offer %s or %s", Native, Replay)
+	return err.WithHint("offer %s, or no subprotocol", protocol)
 }

@@ -16,6 +16,9 @@ import (
 	"github.com/tapedeck/tapedeck/protocol/ws"
 )
 
+// paths are those of the session "s".
+var paths = map[string]string{ws.Native: "/sessions/s/ws", ws.Replay: "/sessions/s/ws/replay"}
+
 // say appends an event with a text to a session.
 func (w *world) say(t *testing.T, session, text string) {
 	t.Helper()
@@ -38,7 +41,7 @@ func within(t *testing.T, f func(t *testing.T, w *world)) {
 func TestStuckReader(t *testing.T) {
 	for _, protocol := range []string{ws.Native, ws.Replay} {
 		within(t, func(t *testing.T, w *world) {
-			p := w.dial(t, "/sessions/s/ws", protocol)
+			p := w.dial(t, paths[protocol], protocol)
 			defer func() { _ = p.CloseNow() }()
 			if protocol == ws.Native {
 				p.send(t, `{"type":"follow"}`)
@@ -48,7 +51,7 @@ func TestStuckReader(t *testing.T) {
 			begun := time.Now()
 			for i := range 200 {
 				w.say(t, "s", fmt.Sprint(i, strings.Repeat("x", 1000)))
-				e := tapedeck.Event{Type: "message.added", Thread: "thread_e", Data: json.RawMessage(`{"message":{"id":"m","role":"user","content":"hello"}}`)}
+				e := tapedeck.Event{Type: "message.added", Thread: "thread_e", Data: json.RawMessage(`{"message":{"id":"m","role":"assistant","content":"hello"}}`)}
 				if _, err := w.Append(t.Context(), tapedeck.Append{Session: "s", Events: []tapedeck.Event{e}}); err != nil {
 					t.Fatal(err)
 				}
@@ -177,10 +180,13 @@ func TestBadMessages(t *testing.T) {
 			"close 1009": func(t *testing.T, p *peer) {
 				_ = p.Write(t.Context(), websocket.MessageText, []byte(strings.Repeat("x", 9<<20))) // the server closes the connection meanwhile
 			},
-			"close 1008": func(t *testing.T, p *peer) { p.send(t, `"x"`) },
+			"close 1008": func(t *testing.T, p *peer) { p.send(t, `"x"`) }, // only tapedeck.v1
 		} {
+			if protocol == ws.Replay && want == "close 1008" {
+				want = `"message":"a message is one JSON object; this one is not"`
+			}
 			within(t, func(t *testing.T, w *world) {
-				p := w.dial(t, "/sessions/s/ws", protocol)
+				p := w.dial(t, paths[protocol], protocol)
 				defer func() { _ = p.CloseNow() }()
 				go send(t, p)
 				synctest.Wait()
@@ -218,7 +224,7 @@ func TestLateMessage(t *testing.T) {
 // TestHeartbeat: a silent socket stays open and says that it lives.
 func TestHeartbeat(t *testing.T) {
 	within(t, func(t *testing.T, w *world) {
-		p, r := w.dial(t, "/sessions/s/ws"), w.dial(t, "/sessions/s/ws", ws.Replay)
+		p, r := w.dial(t, "/sessions/s/ws"), w.dial(t, paths[ws.Replay])
 		defer func() { _, _ = p.CloseNow(), r.CloseNow() }()
 		time.Sleep(5 * time.Minute)
 		if got := p.received(); strings.Count(got, `{"type":"heartbeat"}`) < 10 || strings.Contains(got, "close") {
@@ -236,7 +242,7 @@ func TestServerStops(t *testing.T) {
 	for _, protocol := range []string{ws.Native, ws.Replay} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t, "s")
-			p := w.dial(t, "/sessions/s/ws", protocol)
+			p := w.dial(t, paths[protocol], protocol)
 			defer func() { _ = p.CloseNow() }()
 			p.send(t, map[string]string{ws.Native: `{"type":"follow"}`, ws.Replay: `{"type":"replay.request","elementId":"e"}`}[protocol])
 			p.received()
@@ -252,7 +258,7 @@ func TestServerStops(t *testing.T) {
 // else is stored in their place.
 func TestInvalidText(t *testing.T) {
 	within(t, func(t *testing.T, w *world) {
-		p := w.dial(t, "/sessions/s/ws", ws.Replay)
+		p := w.dial(t, paths[ws.Replay])
 		defer func() { _ = p.CloseNow() }()
 		p.send(t, `{"type":"task.thinking","elementId":"e","message":"before"}`)
 		before := p.received()
@@ -270,7 +276,7 @@ func TestInvalidText(t *testing.T) {
 // is empty, so that a page does not keep what it shows.
 func TestRewindOfAll(t *testing.T) {
 	within(t, func(t *testing.T, w *world) {
-		p := w.dial(t, "/sessions/s/ws", ws.Replay)
+		p := w.dial(t, paths[ws.Replay])
 		defer func() { _ = p.CloseNow() }()
 		p.send(t, `{"type":"task.thinking","elementId":"e","message":"before"}`)
 		p.received()
@@ -311,7 +317,7 @@ func TestJumpOfSeveralThreads(t *testing.T) {
 			if _, err := w.Append(t.Context(), tapedeck.Append{Session: "s", Events: events}); err != nil {
 				t.Fatal(err)
 			}
-			p := w.dial(t, "/sessions/s/ws", ws.Replay)
+			p := w.dial(t, paths[ws.Replay])
 			defer func() { _ = p.CloseNow() }()
 			p.send(t, `{"type":"task.thinking","elementId":"f","message":"stays"}`)
 			p.received()
@@ -330,7 +336,7 @@ func TestJumpOfSeveralThreads(t *testing.T) {
 func TestIncarnation(t *testing.T) {
 	within(t, func(t *testing.T, w *world) {
 		w.say(t, "s", "mine")
-		p := w.dial(t, "/sessions/s/ws", ws.Native)
+		p := w.dial(t, paths[ws.Native])
 		defer func() { _ = p.CloseNow() }()
 		p.send(t, `{"type":"follow","until":"terminal"}`)
 		synctest.Wait()

@@ -8,12 +8,12 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 	"unicode/utf8"
 
 	"github.com/coder/websocket"
 
 	"github.com/tapedeck/tapedeck"
-	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/internal/aguiwire"
 	"github.com/tapedeck/tapedeck/view"
 )
@@ -23,22 +23,27 @@ const (
 	typeTextStart   = "text.message.start"
 	typeTextContent = "text.message.content"
 	typeTextEnd     = "text.message.end"
+	typeTextChunk   = "text.message.chunk"
 	typeThinking    = "task.thinking"
 	typeToolStart   = "task.tool.start"
 	typeToolEnd     = "task.tool.end"
 	typeRequest     = "replay.request"
 	typeSnapshot    = "messages.snapshot"
 	typeClear       = "clear.history"
+	typePing        = "ping"
+	typePong        = "pong"
 	typeFailed      = "error"
 )
 
 // threadPrefix begins the thread of each element of a workflow.
 const threadPrefix = "thread_"
 
-// replayOptions say which forms of a text a client wants.
+// replayOptions say what a client wants.
 type replayOptions struct {
 	delta   bool // each piece of a text has the new part
 	content bool // each piece of a text has the text so far
+	user    bool // texts of users, too
+	now     bool // the first messages say what the diagram shows now
 }
 
 // maxRequests is how many replays a client may have asked for without reading them.
@@ -49,21 +54,29 @@ const maxRequests = 100
 // without a gap.
 type replay struct {
 	*socket
-	requests chan string // elements whose history the client wants
+	requests chan request
+	wanted   []request // that wait for an event which the goroutine that sends has not seen
 	wake     chan struct{}
 
 	out *replayEncoder
 	in  *replayDecoder
 
-	elements *elements                   // of the workflow
+	elements *elements // of the workflow
+	diagram  *diagram
 	names    map[string]*aguiwire.Naming // of what the client has, by thread
+}
+
+// A request asks for the history of an element, with everything that was in the log before.
+type request struct {
+	element string
+	head    int64 // of the session
 }
 
 func (s *socket) serveReplay(o replayOptions, from int64) {
 	r := &replay{
-		socket: s, requests: make(chan string, maxRequests), wake: make(chan struct{}, 1),
+		socket: s, requests: make(chan request, maxRequests), wake: make(chan struct{}, 1),
 		out: &replayEncoder{options: o}, in: &replayDecoder{elements: make(map[string]*element)},
-		elements: newElements(), names: map[string]*aguiwire.Naming{},
+		elements: newElements(), diagram: newDiagram(), names: map[string]*aguiwire.Naming{},
 	}
 	r.out.elements = r.elements
 	s.report = func(err error) error { return r.sendError("", err) }
@@ -93,15 +106,12 @@ func (r *replay) readMessages() error {
 			return &fault{tapedeck.Errorf(tapedeck.Invalid, "the message is not valid UTF-8"), websocket.StatusInvalidFramePayloadData}
 		}
 		var m replayMessage
-		if json.Unmarshal(raw, &m) != nil {
-			r.release(len(raw))
-			return &fault{tapedeck.Errorf(tapedeck.Invalid, "a message is one JSON object whose members have the types of the protocol; this one is not"), websocket.StatusPolicyViolation}
+		if err = json.Unmarshal(raw, &m); err != nil {
+			err = malformed(err)
+		} else {
+			err = r.handle(&m, raw)
 		}
-		err = r.handle(&m)
 		r.release(len(raw))
-		if f := (*fault)(nil); errors.As(err, &f) {
-			return f
-		}
 		if err != nil {
 			err = r.sendError(m.ElementID, err)
 		}
@@ -111,49 +121,49 @@ func (r *replay) readMessages() error {
 	}
 }
 
-// handle handles one message. An error that is no fault concerns only this message.
-func (r *replay) handle(m *replayMessage) error {
+// malformed is the error of a message that cannot be read.
+func malformed(err error) error {
+	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) && wrong.Field != "" {
+		return tapedeck.Errorf(tapedeck.Invalid, "the member %s of the message cannot be a JSON %s", wrong.Field, wrong.Value)
+	}
+	return tapedeck.Errorf(tapedeck.Invalid, "a message is one JSON object; this one is not")
+}
+
+// handle handles one message. An error concerns only this message.
+func (r *replay) handle(m *replayMessage, raw []byte) error {
 	ctx := context.WithoutCancel(r.ctx)
-	switch m.Type {
-	case typeRequest:
-		if _, err := threadOf(m.ElementID); err != nil {
-			return err
-		}
-		select {
-		case r.requests <- m.ElementID:
-		default:
-			return tapedeck.Errorf(tapedeck.Limited, "%d replays are waiting", maxRequests).WithHint("read the answers before you ask for more")
-		}
-		select {
-		case r.wake <- struct{}{}:
-		default:
-		}
-		return nil
-	case typeClear:
+	switch {
+	case m.Type == typePing:
+		return r.sendMessage(&pong{typePong, timestamp(time.Now())})
+	case m.Type == typeRequest:
+		return r.request(m.ElementID)
+	case m.Type == typeClear:
 		return r.clear(ctx, m.ElementID)
+	case m.Type == typeTaskDone:
+		return r.completeTask(ctx, m, raw)
+	case ofDiagram[m.Type]:
+		return r.pass(ctx, m, raw)
 	}
 	return r.in.accept(ctx, r.handler, r.session, m)
 }
 
-// clear reverts the history of an element, or of the whole session. All sockets learn it
-// from the log. An element without a history is clear already.
-func (r *replay) clear(ctx context.Context, element string) error {
-	defer clear(r.in.elements)
-	if element == "" {
-		_, err := r.Verbs.Clear(ctx, api.Clear{Session: r.session})
-		return err
-	}
+// request asks the goroutine that sends for the history of an element.
+func (r *replay) request(element string) error {
 	if _, err := threadOf(element); err != nil {
 		return err
 	}
-	for _, thread := range r.elements.threads(element) {
-		_, err := r.Verbs.Clear(ctx, api.Clear{Session: r.session, Thread: thread})
-		if tapedeck.KindOf(err) == tapedeck.NotFound {
-			_, err = r.Sessions.Head(ctx, r.session)
-		}
-		if err != nil {
-			return err
-		}
+	s, err := r.Sessions.Head(r.ctx, r.session)
+	if err != nil {
+		return err
+	}
+	select {
+	case r.requests <- request{element, s.Head}:
+	default:
+		return tapedeck.Errorf(tapedeck.Limited, "%d replays are waiting", maxRequests).WithHint("read the answers before you ask for more")
+	}
+	select {
+	case r.wake <- struct{}{}:
+	default:
 	}
 	return nil
 }
@@ -173,8 +183,18 @@ func (r *replay) follow(from int64) error {
 		return err
 	}
 	r.out.begin(&now)
-	if err := r.findElements(&now, from); err != nil {
+	w, err := r.Views.Workflow(r.ctx, r.session, "", from)
+	if err != nil {
 		return err
+	}
+	if w != nil {
+		r.elements.find(w)
+		r.diagram.begin(w)
+	}
+	if r.out.options.now {
+		if err := r.sendNow(&now, w, from); err != nil {
+			return err
+		}
 	}
 	next := from
 	for page, err := range r.Sessions.Follow(r.ctx, r.session, tapedeck.FollowOptions{From: from, MaxBytes: pageBytes, Wake: r.wake}) {
@@ -222,7 +242,7 @@ func (r *replay) sendEvent(e *tapedeck.Event) error {
 	if err != nil {
 		return err
 	}
-	if element := r.elements.of(e.ThreadName()).element; element != "" && replaces(e, names) {
+	if element := r.elements.of(e.ThreadName()).element; element != "" && r.out.replaces(e, names) {
 		now, err := r.Views.Snapshot(r.ctx, r.session, view.Query{At: new(e.Offset + 1), Limit: maxShown})
 		if err != nil {
 			return err
@@ -242,7 +262,7 @@ func (r *replay) sendEvent(e *tapedeck.Event) error {
 			return err
 		}
 	}
-	return nil
+	return r.sendDiagram(e)
 }
 
 // namesFor returns the ids of what the client has of the thread of e, before e.
@@ -330,16 +350,21 @@ func (r *replay) reverted(j *tapedeck.Jump) (elements []string) {
 
 // sendRequested sends the snapshots that the client has asked for, as of an offset.
 func (r *replay) sendRequested(at int64) error {
-	for {
+	for waiting := true; waiting; {
 		select {
-		case element := <-r.requests:
-			if err := r.sendSnapshot(element, at); err != nil {
-				return err
-			}
+		case q := <-r.requests:
+			r.wanted = append(r.wanted, q)
 		default:
-			return nil
+			waiting = false
 		}
 	}
+	for len(r.wanted) > 0 && r.wanted[0].head <= at {
+		if err := r.sendSnapshot(r.wanted[0].element, at); err != nil {
+			return err
+		}
+		r.wanted = r.wanted[1:]
+	}
+	return nil
 }
 
 // sendSnapshot sends the history of an element, from all its threads.
@@ -350,7 +375,7 @@ func (r *replay) sendSnapshot(element string, at int64) error {
 		if err != nil {
 			return err
 		}
-		h.add(thread, r.elements.of(thread).index, &s)
+		h.add(thread, r.elements.of(thread).index, &s, r.out.options.user)
 		r.learn(thread, &s)
 	}
 	return r.sendMessage(h)

@@ -3,6 +3,7 @@ package ws
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -17,6 +18,7 @@ import (
 // ends it if nothing else is open in it.
 type replayDecoder struct {
 	elements map[string]*element // by thread; what is not here is restored from the log
+	last     string              // the element that the socket named last
 }
 
 // maxElements is how many elements a decoder remembers.
@@ -41,21 +43,83 @@ type namedCall struct{ id, name string }
 func (d *replayDecoder) accept(ctx context.Context, h *handler, session string, m *replayMessage) error {
 	if !fromBackend[m.Type] {
 		return tapedeck.Errorf(tapedeck.Unsupported, "there are no messages of type %.64q", m.Type).
-			WithHint("a client sends %s, %s, and the messages of an agent", typeRequest, typeClear)
+			WithHint("a client sends %s, %s, %s, %s, and the messages of a backend", typeRequest, typeClear, typePing, typeTaskDone)
+	}
+	if m.ElementID == "" {
+		if err := d.findElement(ctx, h, session, m); err != nil {
+			return err
+		}
 	}
 	thread, err := threadOf(m.ElementID)
 	if err != nil {
 		return err
 	}
-	el := d.elements[thread]
-	if el == nil {
-		if el, err = restoreElement(ctx, h, session, thread); err != nil {
-			return err
+	d.last = m.ElementID
+	was := d.elements[thread]
+	err = d.write(ctx, h, session, thread, m)
+	if was == nil || tapedeck.KindOf(err) != tapedeck.Conflict {
+		return err
+	}
+	err = d.write(ctx, h, session, thread, m) // the log may have changed since, as by a rewind
+	if t := was.texts[m.MessageID]; t != nil && t.open && m.Type == typeTextContent && tapedeck.KindOf(err) == tapedeck.Conflict {
+		// The text was reverted while it grows: it begins again.
+		if err = d.write(ctx, h, session, thread, &replayMessage{Type: typeTextStart, ElementID: m.ElementID, MessageID: m.MessageID}); err == nil {
+			err = d.write(ctx, h, session, thread, m)
 		}
-		if len(d.elements) >= maxElements {
-			clear(d.elements)
+	}
+	return err
+}
+
+// findElement gives a message the element of the text that it continues, or the one that the
+// socket named last.
+func (d *replayDecoder) findElement(ctx context.Context, h *handler, session string, m *replayMessage) error {
+	m.ElementID = d.last
+	if m.MessageID != "" && m.Type != typeTextStart {
+		for thread, el := range d.elements {
+			if t := el.texts[m.MessageID]; t != nil && t.open {
+				m.ElementID = strings.TrimPrefix(thread, threadPrefix)
+				return nil
+			}
 		}
-		d.elements[thread] = el
+	}
+	if m.ElementID != "" {
+		return nil
+	}
+	now, err := h.Views.Snapshot(ctx, session, view.Query{Limit: maxShown}) // the socket may be new, and the text older
+	if err != nil {
+		return err
+	}
+	for i := range now.Messages {
+		t := &now.Messages[i]
+		if element, ok := strings.CutPrefix(t.Thread, threadPrefix); ok && t.ID == m.MessageID && t.Status == tapedeck.StatusRunning {
+			m.ElementID = element
+			return nil
+		}
+	}
+	return tapedeck.Errorf(tapedeck.Invalid, "the message has no elementId, and this socket has named no element before")
+}
+
+// element returns what is open in a thread.
+func (d *replayDecoder) element(ctx context.Context, h *handler, session, thread string) (*element, error) {
+	if el := d.elements[thread]; el != nil {
+		return el, nil
+	}
+	el, err := restoreElement(ctx, h, session, thread)
+	if err != nil {
+		return nil, err
+	}
+	if len(d.elements) >= maxElements {
+		clear(d.elements)
+	}
+	d.elements[thread] = el
+	return el, nil
+}
+
+// write appends a message to the thread of its element.
+func (d *replayDecoder) write(ctx context.Context, h *handler, session, thread string, m *replayMessage) error {
+	el, err := d.element(ctx, h, session, thread)
+	if err != nil {
+		return err
 	}
 	events, err := el.events(m)
 	if err == nil && len(events) > 0 {
@@ -67,8 +131,45 @@ func (d *replayDecoder) accept(ctx context.Context, h *handler, session string, 
 	return err
 }
 
+// leave ends the run that a backend has written in an element, when a frame of the diagram
+// says that the element is done.
+func (d *replayDecoder) leave(ctx context.Context, h *handler, session string, m *replayMessage) error {
+	thread := threadPrefix + m.ElementID
+	el, err := d.element(ctx, h, session, thread)
+	if err != nil || el.invocation == "" {
+		return err
+	}
+	var end payload.Payload
+	switch m.Type {
+	case typeElement:
+		end = payload.RunFinished{ThreadID: thread, RunID: el.invocation}
+	case typeTaskError:
+		end = payload.RunError{Message: "the task failed"}
+	case typeCancelled:
+		end = payload.RunFinished{ThreadID: thread, RunID: el.invocation, Outcome: &payload.Outcome{Type: payload.OutcomeCancelled}}
+	default:
+		return nil
+	}
+	delete(d.elements, thread)
+	var events []tapedeck.Event
+	for _, id := range slices.Sorted(maps.Keys(el.texts)) {
+		if el.texts[id].open {
+			events = append(events, payload.NewEvent(payload.TextMessageEnd{MessageID: id}))
+		}
+	}
+	events = append(events, payload.NewEvent(end))
+	for i := range events {
+		events[i].Thread, events[i].Invocation = thread, el.invocation
+	}
+	_, err = h.Verbs.Append(ctx, tapedeck.Append{Session: session, Events: events})
+	if tapedeck.KindOf(err) == tapedeck.Conflict { // it has ended already
+		err = nil
+	}
+	return err
+}
+
 var fromBackend = map[string]bool{
-	typeTextStart: true, typeTextContent: true, typeTextEnd: true, typeThinking: true, typeToolStart: true, typeToolEnd: true,
+	typeTextStart: true, typeTextContent: true, typeTextEnd: true, typeTextChunk: true, typeThinking: true, typeToolStart: true, typeToolEnd: true,
 }
 
 // restoreElement returns what is open in a thread of the log, so that a backend can
@@ -83,7 +184,10 @@ func restoreElement(ctx context.Context, h *handler, session, thread string) (*e
 	if i < 0 {
 		return el, nil
 	}
-	el.invocation = s.Runs[i].Invocation
+	if el.invocation = s.Runs[i].Invocation; s.Runs[i].Owner != "" {
+		return nil, tapedeck.Errorf(tapedeck.Conflict, "the agent of element %s is run by the server, which writes what it does", strings.TrimPrefix(thread, threadPrefix)).
+			WithHint("wait until its run %s ends, or cancel it", el.invocation)
+	}
 	now, err := h.Views.Snapshot(ctx, session, view.Query{At: new(s.Head), Thread: thread, Limit: maxShown})
 	if err != nil {
 		return nil, err
@@ -124,7 +228,7 @@ func (el *element) events(m *replayMessage) ([]tapedeck.Event, error) {
 	for i := range out {
 		out[i].Thread, out[i].Invocation, out[i].Time = el.thread, el.invocation, at
 	}
-	if m.Type == typeTextEnd && el.rests() {
+	if (m.Type == typeTextEnd || m.Type == typeTextChunk) && el.rests() {
 		end := payload.NewEvent(payload.RunFinished{ThreadID: el.thread, RunID: el.invocation})
 		end.Thread, end.Invocation = el.thread, el.invocation
 		out, el.invocation = append(out, end), ""
@@ -157,6 +261,8 @@ func (el *element) payloads(m *replayMessage) ([]payload.Payload, error) {
 			t.open = false
 		}
 		return []payload.Payload{payload.TextMessageEnd{MessageID: m.MessageID}}, nil
+	case typeTextChunk:
+		return el.chunk(m)
 	case typeToolStart:
 		return el.toolStart(m)
 	}
@@ -176,6 +282,25 @@ func (el *element) textStart(m *replayMessage) ([]payload.Payload, error) {
 	}
 	el.texts[m.MessageID].open = true
 	return []payload.Payload{payload.TextMessageStart{MessageID: m.MessageID, Role: m.Role}}, nil
+}
+
+// chunk adds a sentence to a text. A text that is not open is the sentence alone.
+func (el *element) chunk(m *replayMessage) ([]payload.Payload, error) {
+	if m.Content == nil {
+		return nil, tapedeck.Errorf(tapedeck.Invalid, "the message has no content")
+	}
+	sentence := *m
+	sentence.Delta, sentence.Content = m.Content, nil
+	if t := el.texts[m.MessageID]; t != nil && t.open {
+		return el.content(&sentence)
+	}
+	start, err := el.textStart(&sentence)
+	if err != nil {
+		return nil, err
+	}
+	text, err := el.content(&sentence)
+	el.texts[m.MessageID].open = false
+	return append(append(start, text...), payload.TextMessageEnd{MessageID: m.MessageID}), err
 }
 
 // content returns the new part of a text: what the text so far has more than before, or

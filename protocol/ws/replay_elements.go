@@ -1,7 +1,6 @@
 package ws
 
 import (
-	"slices"
 	"strings"
 	"sync"
 
@@ -83,19 +82,18 @@ func (x *elements) note(e *tapedeck.Event) {
 	}
 }
 
-// findElements learns the threads of the elements that were entered before an offset. now is
-// the session as of there.
-func (r *replay) findElements(now *view.Snapshot, at int64) error {
-	if !slices.ContainsFunc(now.Threads, func(t view.Thread) bool { return strings.HasPrefix(t.Name, threadPrefix) }) {
-		return nil
-	}
-	w, err := r.Views.Workflow(r.ctx, r.session, "", at)
-	if err != nil || w == nil {
-		return err
-	}
+// find learns the threads of the elements that a workflow has entered.
+func (x *elements) find(w *view.Workflow) {
 	for i := range w.Activations {
 		a := &w.Activations[i]
-		r.elements.add(a.Thread, a.Element, a.Index)
+		x.add(a.Thread, a.Element, a.Index)
 	}
-	return nil
+}
+
+// entered reports whether a workflow of the server has entered the element of a thread.
+func (x *elements) entered(thread string) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	_, known := x.byThread[thread]
+	return known
 }

@@ -40,6 +40,10 @@ func textKey(e *tapedeck.Event, d *parts) openKey {
 
 func byAgent(d *parts) bool { return d.Role == "" || d.Role == roleAssistant }
 
+// hides reports whether the client does not want a text: by default those that were told to
+// the agent.
+func (r *replayEncoder) hides(told bool) bool { return told && !r.options.user }
+
 func callKey(e *tapedeck.Event, id string) openKey { return openKey{thread: e.Thread, id: id} }
 
 // An openText is a text that grows. A text of the agent that has ended is kept, without its
@@ -102,12 +106,12 @@ func (r *replayEncoder) reopens(e *tapedeck.Event) (k openKey, ok bool) {
 
 // replaces reports whether e is a whole message that replaces a text, which the protocol
 // cannot say.
-func replaces(e *tapedeck.Event, names *aguiwire.Naming) bool {
+func (r *replayEncoder) replaces(e *tapedeck.Event, names *aguiwire.Naming) bool {
 	var d payload.MessageAdded
 	if e.Type != tapedeck.MessageAdded || !e.Unpack(&d) || d.Message.Role != roleUser && d.Message.Role != roleAssistant {
 		return false
 	}
-	return names.Has(aguiwire.KindOf(d.Message.Role), d.Message.ID)
+	return !r.hides(d.Message.Role != roleAssistant) && names.Has(aguiwire.KindOf(d.Message.Role), d.Message.ID)
 }
 
 // restore gives a text that is opened again the words that it had before.
@@ -189,7 +193,7 @@ func (r *replayEncoder) start(e *tapedeck.Event, d *parts) []*replayMessage {
 	} else {
 		r.open[k] = &openText{invocation: e.Invocation, thought: k.thought, told: !byAgent(d)}
 	}
-	if k.thought {
+	if k.thought || r.hides(!byAgent(d)) {
 		return nil
 	}
 	if d.Role == "" {
@@ -210,6 +214,9 @@ func (r *replayEncoder) nameOf(told bool, id string) string {
 func (r *replayEncoder) grow(e *tapedeck.Event, d *parts) []*replayMessage {
 	o := r.open[textKey(e, d)]
 	if o == nil || o.ended {
+		return nil
+	}
+	if r.hides(o.told) && !o.thought {
 		return nil
 	}
 	o.text.WriteString(string(d.Delta))
@@ -242,6 +249,9 @@ func (r *replayEncoder) endText(k openKey) []*replayMessage {
 	}
 	if o.ended, o.text = true, (strings.Builder{}); o.told {
 		delete(r.open, k)
+	}
+	if r.hides(o.told) {
+		return nil
 	}
 	return []*replayMessage{{Type: typeTextEnd, MessageID: r.nameOf(o.told, k.id)}}
 }
@@ -299,7 +309,7 @@ func (r *replayEncoder) whole(e *tapedeck.Event) (out []*replayMessage) {
 	if m.Role == roleAssistant && r.running[e.Invocation] { // its run may open it again
 		r.open[openKey{thread: e.Thread, id: m.ID}] = &openText{invocation: e.Invocation, ended: true}
 	}
-	if name := r.nameOf(m.Role != roleAssistant, m.ID); text != "" {
+	if name := r.nameOf(m.Role != roleAssistant, m.ID); text != "" && !r.hides(m.Role != roleAssistant) {
 		out = append(out, &replayMessage{Type: typeTextStart, MessageID: name, Role: m.Role},
 			r.piece(name, payload.Piece(text), payload.Piece(text)), &replayMessage{Type: typeTextEnd, MessageID: name})
 	}

@@ -71,6 +71,12 @@ type replayError struct {
 	Hint      string        `json:"hint,omitempty"`
 }
 
+// A pong answers a ping.
+type pong struct {
+	Type      string `json:"type"`
+	Timestamp string `json:"timestamp"`
+}
+
 // A history is the answer to a request for a replay.
 type history struct {
 	Type      string           `json:"type"`
@@ -88,6 +94,7 @@ type historyMessage struct {
 	Content   any    `json:"content"` // see [payload.Piece.Encodable]
 	Status    string `json:"status"`
 	Timestamp string `json:"timestamp"`
+	Cancelled bool   `json:"cancelled,omitempty"`
 
 	ThreadID string `json:"threadId,omitempty"` // if it is not that of the history
 	Index    *int64 `json:"index,omitempty"`    // of an instance of a loop
@@ -126,8 +133,9 @@ func newHistory(element string) *history {
 }
 
 // add adds what a thread of the element has, without the thoughts and the calls that a live
-// message will have when they are complete: a page would show them twice.
-func (h *history) add(thread string, index *int64, s *view.Snapshot) {
+// message will have when they are complete: a page would show them twice. user says whether
+// it has what users say.
+func (h *history) add(thread string, index *int64, s *view.Snapshot, user bool) {
 	other := ""
 	if thread != h.ThreadID {
 		other = thread
@@ -142,7 +150,12 @@ func (h *history) add(thread string, index *int64, s *view.Snapshot) {
 				h.Thinking = append(h.Thinking, historyThought{m.Text, at, other, index})
 			}
 		case roleUser, roleAssistant:
-			h.Messages = append(h.Messages, historyMessage{names.Message(m), m.Role, m.Pieces().Encodable(), messageStatus(m.Status), at, other, index})
+			name := names.Message(m) // also of those that are left out: it counts them
+			if user || m.Role == roleAssistant {
+				h.Messages = append(h.Messages, historyMessage{
+					name, m.Role, m.Pieces().Encodable(), messageStatus(m.Status), at, m.Status == tapedeck.StatusCancelled, other, index,
+				})
+			}
 		}
 	}
 	for i := range s.Calls {

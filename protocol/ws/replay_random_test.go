@@ -176,7 +176,7 @@ func TestPageAtAnyPoint(t *testing.T) {
 			var page panel
 			now := snapshotOf(t, events[:from])
 			page.restore(historyOf(now))
-			out := &replayEncoder{elements: newElements(), options: replayOptions{delta: true, content: true}}
+			out := &replayEncoder{elements: newElements(), options: replayOptions{delta: true, content: true, user: true}}
 			out.begin(now)
 			names := aguiwire.NewNaming()
 			names.Learn(now, aguiwire.OpenRun(now))
@@ -201,6 +201,6 @@ func TestPageAtAnyPoint(t *testing.T) {
 // historyOf returns the history of the element "e".
 func historyOf(s *view.Snapshot) *history {
 	h := newHistory("e")
-	h.add(h.ThreadID, nil, s)
+	h.add(h.ThreadID, nil, s, true)
 	return h
 }

@@ -87,7 +87,7 @@ type replayed struct {
 // which stands for all messages before it.
 func replaySocket() *reader {
 	return &reader{name: "tapedeck.replay.v1", byKind: true, atEnd: true, follow: func(ctx context.Context, r *reader, url string) error {
-		c, err := dial(ctx, url+"/api/v1/sessions/"+session+"/ws", "tapedeck.replay.v1")
+		c, err := dial(ctx, url+"/api/v1/sessions/"+session+"/ws/replay?user=true", "tapedeck.replay.v1")
 		if err != nil {
 			return err
 		}

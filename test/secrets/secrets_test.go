@@ -273,7 +273,7 @@ func (h *installation) routes() {
 	}
 	answered := 0
 	for _, path := range slices.Sorted(maps.Keys(description.Paths)) {
-		if description.Paths[path]["get"] == nil || strings.HasSuffix(path, "/ws") || strings.HasSuffix(path, "/stream") {
+		if description.Paths[path]["get"] == nil || strings.HasSuffix(path, "/ws") || strings.HasSuffix(path, "/ws/replay") || strings.HasSuffix(path, "/stream") {
 			continue // a stream has no end; visit reads one
 		}
 		path = strings.NewReplacer("{id}", "s-model", "{iid}", "i", "{name}", "n").Replace(path)
