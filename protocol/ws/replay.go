@@ -367,18 +367,27 @@ func (r *replay) sendRequested(at int64) error {
 	return nil
 }
 
-// sendSnapshot sends the history of an element, from all its threads.
+// sendSnapshot sends the history of an element.
 func (r *replay) sendSnapshot(element string, at int64) error {
+	h, err := r.history(element, at)
+	if err != nil {
+		return err
+	}
+	return r.sendMessage(h)
+}
+
+// history returns the history of an element, from all its threads.
+func (r *replay) history(element string, at int64) (*history, error) {
 	h := newHistory(element)
 	for _, thread := range r.elements.threads(element) {
 		s, err := r.Views.Snapshot(r.ctx, r.session, view.Query{At: new(at), Thread: thread, Limit: maxShown})
 		if err != nil {
-			return err
+			return nil, err
 		}
 		h.add(thread, r.elements.of(thread).index, &s, r.out.options.user)
 		r.learn(thread, &s)
 	}
-	return r.sendMessage(h)
+	return h, nil
 }
 
 func (r *replay) sendMessage(m any) error {

@@ -61,13 +61,23 @@ func (d *replayDecoder) accept(ctx context.Context, h *handler, session string, 
 		return err
 	}
 	err = d.write(ctx, h, session, thread, m) // the log may have changed since, as by a rewind
-	if t := was.texts[m.MessageID]; t != nil && t.open && m.Type == typeTextContent && tapedeck.KindOf(err) == tapedeck.Conflict {
-		// The text was reverted while it grows: it begins again.
-		if err = d.write(ctx, h, session, thread, &replayMessage{Type: typeTextStart, ElementID: m.ElementID, MessageID: m.MessageID}); err == nil {
-			err = d.write(ctx, h, session, thread, m)
-		}
+	if m.Type != typeTextContent || tapedeck.KindOf(err) != tapedeck.Conflict || !was.isOpen(m.MessageID) {
+		return err
+	}
+	if now, failed := d.element(ctx, h, session, thread); failed != nil || now.isOpen(m.MessageID) {
+		return err
+	}
+	// The text was reverted while it grows: it begins again.
+	if err = d.write(ctx, h, session, thread, &replayMessage{Type: typeTextStart, ElementID: m.ElementID, MessageID: m.MessageID}); err == nil {
+		err = d.write(ctx, h, session, thread, m)
 	}
 	return err
+}
+
+// isOpen reports whether a text of the element is open.
+func (el *element) isOpen(message string) bool {
+	t := el.texts[message]
+	return t != nil && t.open
 }
 
 // findElement gives a message the element of the text that it continues, or the one that the
@@ -76,7 +86,7 @@ func (d *replayDecoder) findElement(ctx context.Context, h *handler, session str
 	m.ElementID = d.last
 	if m.MessageID != "" && m.Type != typeTextStart {
 		for thread, el := range d.elements {
-			if t := el.texts[m.MessageID]; t != nil && t.open {
+			if el.isOpen(m.MessageID) {
 				m.ElementID = strings.TrimPrefix(thread, threadPrefix)
 				return nil
 			}
@@ -291,7 +301,7 @@ func (el *element) chunk(m *replayMessage) ([]payload.Payload, error) {
 	}
 	sentence := *m
 	sentence.Delta, sentence.Content = m.Content, nil
-	if t := el.texts[m.MessageID]; t != nil && t.open {
+	if el.isOpen(m.MessageID) {
 		return el.content(&sentence)
 	}
 	start, err := el.textStart(&sentence)
@@ -309,7 +319,7 @@ func (el *element) chunk(m *replayMessage) ([]payload.Payload, error) {
 func (el *element) content(m *replayMessage) ([]payload.Payload, error) {
 	t := el.texts[m.MessageID]
 	switch {
-	case t == nil || !t.open:
+	case !el.isOpen(m.MessageID):
 		return nil, tapedeck.Errorf(tapedeck.Conflict, "message %.64q is not open", m.MessageID).WithHint("send %s first", typeTextStart)
 	case m.Delta == nil && m.Content == nil:
 		return nil, tapedeck.Errorf(tapedeck.Invalid, "the message has neither delta nor content")

@@ -290,7 +290,11 @@ func (r *replay) sendNow(now *view.Snapshot, w *view.Workflow, at int64) error {
 			continue
 		}
 		sent = append(sent, element)
-		if err := r.sendSnapshot(element, at); err != nil {
+		h, err := r.history(element, at)
+		if err == nil && len(h.Messages)+len(h.Thinking)+len(h.Tools) > 0 {
+			err = r.sendMessage(h)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -299,7 +303,7 @@ func (r *replay) sendNow(now *view.Snapshot, w *view.Workflow, at int64) error {
 	}
 	var frames []*diagramFrame
 	for i := range w.Elements {
-		frames = append(frames, stateOf(&w.Elements[i])...)
+		frames = append(frames, stateOf(w, &w.Elements[i])...)
 	}
 	for i := range now.Permissions {
 		if p := &now.Permissions[i]; p.Status == view.PermissionOpen {
@@ -318,7 +322,7 @@ func (r *replay) sendNow(now *view.Snapshot, w *view.Workflow, at int64) error {
 }
 
 // stateOf returns the frame after which a page shows an element as it is.
-func stateOf(el *view.WorkflowElement) []*diagramFrame {
+func stateOf(w *view.Workflow, el *view.WorkflowElement) []*diagramFrame {
 	f := &diagramFrame{ElementID: el.Element}
 	switch el.Status {
 	case view.ActivationActive, view.ActivationWaiting:
@@ -326,7 +330,12 @@ func stateOf(el *view.WorkflowElement) []*diagramFrame {
 	case view.ActivationCompleted:
 		f.Type, f.Duration, f.Result = typeElement, new(float64(0)), json.RawMessage("null")
 	case view.ActivationFailed:
-		f.Type, f.Error, f.Retryable = typeTaskError, &taskError{"the element failed", "error"}, new(false)
+		f.Type, f.Error, f.Retryable = typeTaskError, &taskError{Type: "error"}, new(false)
+		for i := range w.Activations {
+			if a := &w.Activations[i]; a.Element == el.Element && a.Status == el.Status {
+				f.Error.Message, f.Error.Type = a.Message, cmp.Or(a.Code, "error")
+			}
+		}
 	case view.ActivationCancelled, view.ActivationInterrupted:
 		f.Type, f.Reason = typeCancelled, "it was "+el.Status
 	default:

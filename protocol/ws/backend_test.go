@@ -1,0 +1,73 @@
+package ws_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/deck"
+	"github.com/tapedeck/tapedeck/protocol/ws"
+)
+
+// TestTextGoesOnAfterAJump: a text that is cleared or rewound while its backend sends it begins
+// again, as a whole, and no message of the backend is refused.
+func TestTextGoesOnAfterAJump(t *testing.T) {
+	for name, jump := range map[string]func(t *testing.T, s *deck.Session) error{
+		"clear": func(t *testing.T, s *deck.Session) error {
+			_, err := s.Clear(t.Context(), "")
+			return err
+		},
+		"clear of the element": func(t *testing.T, s *deck.Session) error {
+			_, err := s.Clear(t.Context(), "thread_e")
+			return err
+		},
+		"rewind": func(t *testing.T, s *deck.Session) error {
+			_, err := s.Rewind(t.Context(), api.Rewind{ToOffset: new(int64(1))})
+			return err
+		},
+	} {
+		within(t, func(t *testing.T, w *world) {
+			p := w.dial(t, paths[ws.Replay])
+			defer func() { _ = p.CloseNow() }()
+			p.send(t, `{"type":"text.message.start","elementId":"e","messageId":"m"}`)
+			text := ""
+			for i := range 9 {
+				if i%3 == 2 {
+					p.received()
+					if err := jump(t, w.Session("s")); err != nil {
+						t.Fatal(name, err)
+					}
+				}
+				text += fmt.Sprint(i)
+				p.send(t, fmt.Sprintf(`{"type":"text.message.content","messageId":"m","delta":"%d","content":%q}`, i, text))
+			}
+			p.send(t, `{"type":"text.message.end","messageId":"m"}`)
+			p.send(t, `{"type":"replay.request","elementId":"e"}`)
+			got := p.received()
+			if !strings.Contains(got, `"messages":[{"id":"m","role":"assistant","content":"012345678","status":"complete",`) || strings.Contains(got, `"type":"error"`) {
+				t.Errorf("%s: %s", name, got)
+			}
+		})
+	}
+}
+
+// TestReplayAfterClear: a history that is requested after a clear is that after the clear, at
+// whatever speed the events are sent.
+func TestReplayAfterClear(t *testing.T) {
+	within(t, func(t *testing.T, w *world) {
+		p := w.dial(t, paths[ws.Replay])
+		defer func() { _ = p.CloseNow() }()
+		for i := range 50 {
+			p.send(t, fmt.Sprintf(`{"type":"text.message.start","elementId":"e","messageId":"m%d"}`, i))
+			p.send(t, fmt.Sprintf(`{"type":"text.message.content","messageId":"m%d","content":"hello"}`, i))
+			p.send(t, fmt.Sprintf(`{"type":"text.message.end","messageId":"m%d"}`, i))
+			p.send(t, `{"type":"clear.history"}`)
+			p.send(t, `{"type":"replay.request","elementId":"e"}`)
+			got := p.received()
+			if at := strings.Index(got, "messages.snapshot"); at < 0 || !strings.Contains(got[at:], `"messages":[]`) {
+				t.Fatalf("%d: %s", i, got)
+			}
+		}
+	})
+}
