@@ -59,10 +59,16 @@ func passed(e *tapedeck.Event) []byte {
 	return append(append(slices.Clone(e.Data[:len(e.Data)-1]), `,"timestamp":"`+timestamp(e.Time)...), `"}`...)
 }
 
+// What the page of the source decides.
+const (
+	decisionApproved = "approved"
+	decisionRejected = "rejected"
+)
+
 // A taskAnswer is what a page says about a user task.
 type taskAnswer struct {
 	TaskID   string           `json:"taskId"`
-	Decision string           `json:"decision"` // "approved" or "rejected"
+	Decision string           `json:"decision"` // decisionApproved or decisionRejected
 	Comments string           `json:"comments"`
 	User     string           `json:"user"`
 	Input    tapedeck.Members `json:"input"` // the values of the form, by the ids of the fields
@@ -149,7 +155,8 @@ func (a *taskAnswer) answer(element string, q *tapedeck.Question) (api.Answer, e
 			continue
 		case value != nil:
 		case name == "decision", name == "approved":
-			value, told = a.decision(f), true
+			value = a.decision(f)
+			told = told || value != nil
 		case name == "comments" && a.Comments != "":
 			value = jsonobj.AppendJSON(nil, a.Comments)
 		case name == "completedBy" && a.User != "":
@@ -159,9 +166,10 @@ func (a *taskAnswer) answer(element string, q *tapedeck.Question) (api.Answer, e
 			out.Input[f.ID] = value
 		}
 	}
+	agrees := told || a.Decision == decisionApproved || a.Decision == "" && len(a.Input) > 0
 	for _, o := range q.Options {
 		rejects := strings.HasPrefix(o.Kind, "reject")
-		if o.ID == a.Decision || out.Option == "" && (rejects == (a.Decision == "rejected") || !rejects && told) {
+		if o.ID == a.Decision || out.Option == "" && (rejects && a.Decision == decisionRejected || !rejects && agrees) {
 			out.Option = o.ID
 		}
 	}
@@ -172,17 +180,24 @@ func (a *taskAnswer) answer(element string, q *tapedeck.Question) (api.Answer, e
 	return out, nil
 }
 
-// decision returns a decision as the value of a field.
+// decision returns a decision as the value of a field; nil if there is none.
 func (a *taskAnswer) decision(f *tapedeck.FormField) json.RawMessage {
-	if f.Type == "boolean" {
-		if a.Decision == "approved" {
-			return json.RawMessage("true")
-		}
-		return json.RawMessage("false")
+	word := strings.TrimSuffix(a.Decision, "d") // approve
+	if a.Decision == decisionRejected {
+		word = "reject"
 	}
-	stem := strings.TrimSuffix(strings.TrimSuffix(a.Decision, "d"), "e") // approve, reject
+	switch {
+	case a.Decision == "":
+		return nil
+	case f.Type == "boolean" && a.Decision == decisionApproved:
+		return json.RawMessage("true")
+	case f.Type == "boolean" && a.Decision == decisionRejected:
+		return json.RawMessage("false")
+	case f.Type == "boolean":
+		return nil
+	}
 	for _, o := range f.Options {
-		if a.Decision != "" && (o.Value == a.Decision || strings.HasPrefix(strings.ToLower(o.Value), stem[:min(len(stem), 6)])) {
+		if o.Value == a.Decision || strings.HasPrefix(strings.ToLower(o.Value), word) {
 			return jsonobj.AppendJSON(nil, o.Value)
 		}
 	}
