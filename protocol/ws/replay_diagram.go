@@ -3,6 +3,7 @@ package ws
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -75,11 +76,13 @@ type diagram struct {
 
 type process struct {
 	instance    string
+	run         string // the invocation that walks it
 	begun       time.Time
 	activations map[string]activation // that are open
 }
 
 type activation struct {
+	element  string
 	kind     string // BPMN name of the element
 	begun    time.Time
 	instance bool // of a loop: the frames are about the element as a whole
@@ -96,14 +99,14 @@ func (d *diagram) begin(w *view.Workflow) {
 	if w.Status != tapedeck.StatusRunning && w.Status != tapedeck.StatusInterrupted {
 		return
 	}
-	p := &process{instance: w.Invocation, begun: w.StartedAt.Time, activations: map[string]activation{}}
+	p := &process{instance: w.Invocation, run: w.Invocation, begun: w.StartedAt.Time, activations: map[string]activation{}}
 	d.processes[w.Thread] = p
 	for i := range w.Activations {
 		a := &w.Activations[i]
 		if a.EndedAt != nil {
 			continue
 		}
-		p.activations[a.ID] = activation{a.Type, a.StartedAt.Time, a.Index != nil}
+		p.activations[a.ID] = activation{a.Element, a.Type, a.StartedAt.Time, a.Index != nil}
 		for i := range a.Waits {
 			if wait := &a.Waits[i]; wait.Permission != "" && wait.Answer == nil {
 				d.tasks[wait.Permission] = taskOf(wait.Element, wait.Permission, a.Index != nil)
@@ -126,11 +129,10 @@ func (d *diagram) frames(e *tapedeck.Event) (out []*diagramFrame) {
 	switch e.Type {
 	case tapedeck.WorkflowStarted, tapedeck.WorkflowEntered, tapedeck.WorkflowLeft, tapedeck.WorkflowFailed, tapedeck.WorkflowEnded:
 		out = d.walked(e)
+	case tapedeck.RunFinished, tapedeck.RunError:
+		out = d.runEnded(e)
 	case tapedeck.WorkflowCaught:
-		var c payload.WorkflowCaught
-		if e.Unpack(&c) && c.Interrupts && !c.Within {
-			delete(d.of(e).activations, c.Activation)
-		}
+		out = d.caught(e)
 	case tapedeck.WorkflowWaiting:
 		var w payload.WorkflowWaiting
 		if e.Unpack(&w) && w.Permission != "" {
@@ -159,7 +161,7 @@ func (d *diagram) frames(e *tapedeck.Event) (out []*diagramFrame) {
 func (d *diagram) of(e *tapedeck.Event) *process {
 	p := d.processes[e.ThreadName()]
 	if p == nil {
-		p = &process{instance: e.Invocation, begun: e.Time, activations: map[string]activation{}}
+		p = &process{instance: e.Invocation, run: e.Invocation, begun: e.Time, activations: map[string]activation{}}
 		d.processes[e.ThreadName()] = p
 	}
 	return p
@@ -171,7 +173,11 @@ func (d *diagram) walked(e *tapedeck.Event) []*diagramFrame {
 	switch e.Type {
 	case tapedeck.WorkflowStarted:
 		var s payload.WorkflowStarted
-		if !e.Unpack(&s) || s.Resumes != "" && d.processes[e.ThreadName()] != nil {
+		if !e.Unpack(&s) {
+			return nil
+		}
+		if p := d.processes[e.ThreadName()]; p != nil && s.Resumes != "" {
+			p.run = e.Invocation
 			return nil
 		}
 		delete(d.processes, e.ThreadName())
@@ -182,7 +188,7 @@ func (d *diagram) walked(e *tapedeck.Event) []*diagramFrame {
 		if !e.Unpack(&s) {
 			return nil
 		}
-		d.of(e).activations[s.Activation] = activation{s.ElementType, e.Time, s.Index != nil}
+		d.of(e).activations[s.Activation] = activation{s.Element, s.ElementType, e.Time, s.Index != nil}
 		if s.Index != nil {
 			return nil
 		}
@@ -196,13 +202,57 @@ func (d *diagram) walked(e *tapedeck.Event) []*diagramFrame {
 	}
 	var s payload.WorkflowEnded
 	_ = e.Unpack(&s)
+	return d.completed(e, cmp.Or(s.Outcome, view.WorkflowCompleted))
+}
+
+// completed returns the frame of the end of a process.
+func (d *diagram) completed(e *tapedeck.Event, outcome string) []*diagramFrame {
 	p := d.of(e)
 	delete(d.processes, e.ThreadName())
-	outcome := cmp.Or(s.Outcome, view.WorkflowCompleted)
 	if outcome == view.WorkflowCompleted || outcome == view.WorkflowTerminated {
 		outcome = outcomeSuccess
 	}
 	return []*diagramFrame{{Type: typeCompleted, InstanceID: cmp.Or(p.instance, e.ThreadName()), Outcome: outcome, Duration: since(p.begun, e)}}
+}
+
+// runEnded returns the frame of a process whose run ends before it, as when it is cancelled.
+// One that was interrupted by a crash continues.
+func (d *diagram) runEnded(e *tapedeck.Event) []*diagramFrame {
+	p := d.processes[e.ThreadName()]
+	if p == nil || p.run != e.Invocation {
+		return nil
+	}
+	var end struct {
+		Code    string          `json:"code"`
+		Outcome payload.Outcome `json:"outcome"`
+	}
+	_ = e.Unpack(&end)
+	switch {
+	case end.Code == tapedeck.CodeInterrupted, end.Code == tapedeck.CodeLeaseExpired:
+		return nil
+	case e.Type == tapedeck.RunError:
+		return d.completed(e, view.WorkflowFailed)
+	case end.Outcome.Type == payload.OutcomeCancelled:
+		return d.completed(e, view.WorkflowCancelled)
+	}
+	return d.completed(e, view.WorkflowCompleted)
+}
+
+// caught returns the frame of an element that an event at its boundary ends. A failure that
+// is caught has had its frame.
+func (d *diagram) caught(e *tapedeck.Event) []*diagramFrame {
+	var c payload.WorkflowCaught
+	if !e.Unpack(&c) || !c.Interrupts || c.Within {
+		return nil
+	}
+	p := d.of(e)
+	a := p.activations[c.Activation]
+	delete(p.activations, c.Activation)
+	maps.DeleteFunc(d.tasks, func(_ string, t userTask) bool { return t.element == a.element })
+	if a.element == "" || a.element == c.Element || c.By == "error" {
+		return nil
+	}
+	return []*diagramFrame{{Type: typeCancelled, ElementID: a.element, Reason: "the event " + cmp.Or(c.Name, c.Element) + " ended it"}}
 }
 
 func (d *diagram) left(e *tapedeck.Event) (out []*diagramFrame) {
