@@ -132,7 +132,8 @@ type Delegation struct {
 
 	// Thread names the thread of the sub-agent, "" for a new one. A delegation with a
 	// name happens once: if the thread has a run that is complete or has failed, its
-	// outcome is that of this one, and if it has one that was stopped, it is resumed.
+	// outcome is that of this one, and if it has one that was stopped, its task begins
+	// again, with the prompt that the log has.
 	Thread string
 }
 

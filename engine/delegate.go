@@ -90,7 +90,10 @@ func (r *run) newChild(ctx context.Context, d *tapedeck.Delegation, f *predecess
 		return nil, tapedeck.Errorf(tapedeck.Forbidden, "%s may not start the agent %.100q", r.agent.Name, d.Agent)
 	}
 	e := r.engine
-	t := api.Task{Session: r.in.Session, Text: d.Task, Agent: d.Agent, Thread: d.Thread, Config: d.Config, Actor: "agent:" + r.agent.Name}
+	t := api.Task{Session: r.in.Session, Text: d.Task, Agent: d.Agent, Thread: d.Thread, Config: d.Config, Actor: r.actor()}
+	if f.asked != nil {
+		t.Text, t.MessageID = f.asked.Text, f.asked.ID
+	}
 	agent, err := e.agent(d.Agent)
 	if err == nil && strings.TrimSpace(t.Text) == "" {
 		err = tapedeck.Errorf(tapedeck.Invalid, "the task is empty")
@@ -133,9 +136,9 @@ func (r *run) childOpening(d *tapedeck.Delegation) []tapedeck.Event {
 	instance := payload.NewEvent(payload.InstanceStarted{ID: r.instance, Name: r.agent.Name, Parent: parent.instance})
 	r.stamp(&instance)
 	if r.in.Resumes != "" {
-		return append([]tapedeck.Event{begun}, r.opening(api.Task{Text: d.Task, Actor: "agent:" + parent.agent.Name})...)
+		return append([]tapedeck.Event{begun}, r.opening(api.Task{Text: d.Task, Actor: parent.actor()})...)
 	}
-	return append([]tapedeck.Event{begun, instance}, r.opening(api.Task{Text: d.Task, Actor: "agent:" + parent.agent.Name})...)
+	return append([]tapedeck.Event{begun, instance}, r.opening(api.Task{Text: d.Task, Actor: parent.actor()})...)
 }
 
 // waitStarted waits until the log has the beginning of the run. It reports false if

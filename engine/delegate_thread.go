@@ -28,7 +28,7 @@ func (r *run) delegateOn(ctx context.Context, d *tapedeck.Delegation) (tapedeck.
 		if err := r.engine.awaitJumps(ctx, r.in.Session); err != nil {
 			return tapedeck.Delegated{}, err
 		}
-		f, done, err := r.engine.delegatedBefore(ctx, r.in.Session, d.Thread)
+		f, done, err := r.engine.delegatedBefore(ctx, r.in.Session, d.Thread, r.actor())
 		if err != nil || done != nil {
 			if done != nil {
 				return *done, nil
@@ -48,8 +48,12 @@ func (r *run) delegateOn(ctx context.Context, d *tapedeck.Delegation) (tapedeck.
 }
 
 // delegatedBefore returns the outcome of the newest run of a thread, if it ended by
-// itself, and otherwise what a run that continues it must know.
-func (e *Engine) delegatedBefore(ctx context.Context, session, thread string) (f predecessor, done *tapedeck.Delegated, err error) {
+// itself, and otherwise what the run that does the task now must know. A task that was
+// stopped is done from its beginning, with the prompt that the log has: the agent answers
+// as it would have answered before. Only a run that a jump has cut is continued, because
+// somebody has chosen what its agent still knows; so is one that waits for an answer, and
+// one whose state is in the log. actor is who asks.
+func (e *Engine) delegatedBefore(ctx context.Context, session, thread, actor string) (f predecessor, done *tapedeck.Delegated, err error) {
 	s, err := e.session(ctx, session)
 	if err != nil {
 		return f, nil, err
@@ -58,8 +62,13 @@ func (e *Engine) delegatedBefore(ctx context.Context, session, thread string) (f
 		return f, nil, err
 	}
 	now, err := e.views.Snapshot(ctx, s.ID, view.Query{At: new(s.Head), Thread: thread})
-	if err != nil || len(now.Runs) == 0 {
+	if err != nil {
 		return f, nil, err
+	}
+	again := predecessor{asked: askedBy(&now, actor)}
+	again.fresh = again.asked != nil || len(now.Runs) > 0
+	if len(now.Runs) == 0 {
+		return again, nil, nil
 	}
 	last := &now.Runs[len(now.Runs)-1]
 	switch st := outcomeOf(last); {
@@ -71,18 +80,17 @@ func (e *Engine) delegatedBefore(ctx context.Context, session, thread string) (f
 			out.Message = last.Error.Message
 		}
 		return f, out, nil
-	case !canResume(last), !spoke(&now, last.Invocation):
-		return predecessor{fresh: true}, nil, nil // its agent had not begun, so a new run has nothing to continue
+	}
+	agent, err := e.agent(last.Agent)
+	durable := err == nil && isDurable(agent)
+	if err != nil || !canResume(last) || !durable && last.EndOffset != nil && last.Interrupts == nil {
+		return again, nil, nil //nolint:nilerr // another agent does the task if the server does not have that one any more
 	}
 	if f, err = e.findPredecessor(ctx, &s, thread, false); err != nil {
 		return f, nil, err
 	}
-	agent, err := e.agent(last.Agent)
-	if err != nil {
-		return predecessor{}, nil, nil //nolint:nilerr // another agent does the task, from the start
-	}
-	if isDurable(agent) {
-		f.stopped = nil
+	if durable {
+		f.stopped, f.asked = nil, again.asked
 		return f, nil, nil
 	}
 	return f, nil, e.addResumeContext(ctx, &s, agent, &f)
@@ -92,11 +100,14 @@ func (e *Engine) delegatedBefore(ctx context.Context, session, thread string) (f
 // stopped it. Its task is not done.
 func abandoned(r *view.Run) bool { return r.Error != nil && r.Error.Code == payload.CodeRunEnded }
 
-// spoke reports whether the agent of a run said, called or planned anything.
-func spoke(s *view.Snapshot, invocation string) bool {
-	return slices.ContainsFunc(s.Messages, func(m view.Message) bool { return m.Invocation == invocation && m.Role != payload.RoleUser }) ||
-		slices.ContainsFunc(s.Calls, func(k view.ToolCall) bool { return k.Invocation == invocation }) ||
-		slices.ContainsFunc(s.Permissions, func(p view.Permission) bool { return p.Invocation == invocation }) || s.Plan != nil
+// askedBy returns the prompt that an actor has given to a thread, nil if there is none.
+func askedBy(s *view.Snapshot, actor string) *view.Message {
+	for i := range s.Messages {
+		if m := &s.Messages[i]; m.Role == payload.RoleUser && m.Actor == actor && m.Text != "" { // an erased one has no text
+			return m
+		}
+	}
+	return nil
 }
 
 // lastText returns the last message of the agent in a run.

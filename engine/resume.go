@@ -43,9 +43,10 @@ type predecessor struct {
 
 	stopped *view.Run // the run, if it was cancelled, interrupted or failed; nil if no context is needed
 	status  tapedeck.Status
-	plan    *view.Plan // the newest plan of the thread
-	fresh   bool       // the run begins as if it were the first one on its thread, and its agent has no history
-	failed  bool       // it failed and no user asked to resume it: the context has only what the agent cannot know
+	plan    *view.Plan    // the newest plan of the thread
+	fresh   bool          // the run begins as if it were the first one on its thread, and its agent has no history
+	asked   *view.Message // the task, if the thread has it already: it is given again, and not shown again
+	failed  bool          // it failed and no user asked to resume it: the context has only what the agent cannot know
 
 	lastLink *view.Link      // the newest link to a runner's own conversation in the thread; nil for none
 	link     *tapedeck.Link  // lastLink, if the run can continue it

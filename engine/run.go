@@ -74,6 +74,9 @@ func newRun(e *Engine, agent *Agent, t api.Task, f predecessor) *run {
 	if r.message = task(&t); r.message != nil {
 		r.in.Message, _ = json.Marshal(r.message) // its raw members are valid JSON; so are those of the input
 	}
+	if f.asked != nil {
+		r.message = nil // the log has it
+	}
 	if input := inputOf(&t); input != nil {
 		r.in.Input, _ = json.Marshal(input)
 	}
@@ -124,11 +127,14 @@ func (r *run) history(ctx context.Context) iter.Seq2[tapedeck.Event, error] {
 	}
 }
 
+// actor is who does what the agent of the run does.
+func (r *run) actor() string { return "agent:" + r.agent.Name }
+
 // stamp fills in the members that a runner does not know.
 func (r *run) stamp(ev *tapedeck.Event) {
 	ev.Offset, ev.Thread, ev.Invocation = 0, r.in.Thread, r.in.ID
 	if ev.Actor == "" {
-		ev.Actor = "agent:" + r.agent.Name
+		ev.Actor = r.actor()
 	}
 	if ev.Instance == "" && !isDelta(ev.Type) { // a given instance is that of a sub-agent
 		ev.Instance = r.instance

@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -43,14 +45,14 @@ func TestKillWorkflow(t *testing.T) {
 	for round := range rounds {
 		at := int64(random.IntN(lastEvent))
 		t.Logf("round %d: killed after event %d (seed %d)", round, at, seed)
-		s, c := demoServer(t, data)
+		s, c := serverOf(t, data, "--demo")
 		started, err := c.RunWorkflow(t.Context(), api.RunWorkflow{BPMN: string(diagram), Variables: map[string]json.RawMessage{"cve": json.RawMessage(`"CVE-7"`)}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		awaitEvent(t, c, &started, started.Offset+at)
 		s.Kill()
-		s, c = demoServer(t, data)
+		s, c = serverOf(t, data, "--demo")
 		settle(t, c, &started)
 		checkTriage(t, c, started.Session)
 		s.Kill()
@@ -60,9 +62,9 @@ func TestKillWorkflow(t *testing.T) {
 	}
 }
 
-func demoServer(t *testing.T, data string) (*testserver.Server, *client.Client) {
+func serverOf(t *testing.T, data string, args ...string) (*testserver.Server, *client.Client) {
 	t.Helper()
-	s := testserver.Start(t, data, "--demo")
+	s := testserver.Start(t, data, args...)
 	c, err := client.New(s.URL)
 	if err != nil {
 		t.Fatal(err)
@@ -72,6 +74,12 @@ func demoServer(t *testing.T, data string) (*testserver.Server, *client.Client) 
 
 // awaitEvent waits for an event of a session, or until its workflow waits for the user.
 func awaitEvent(t *testing.T, c *client.Client, run *api.Started, at int64) {
+	t.Helper()
+	await(t, c, run, func(ev *tapedeck.Event) bool { return ev.Offset >= at || ev.Type == tapedeck.PermissionRequested })
+}
+
+// await waits for an event of a session.
+func await(t *testing.T, c *client.Client, run *api.Started, is func(*tapedeck.Event) bool) {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
@@ -83,7 +91,7 @@ func awaitEvent(t *testing.T, c *client.Client, run *api.Started, at int64) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if ev.Offset >= at || ev.Type == tapedeck.PermissionRequested {
+		if is(&ev) {
 			return
 		}
 	}
@@ -169,5 +177,72 @@ func checkTriage(t *testing.T, c *client.Client, session string) {
 	slices.Sort(names)
 	if d := cmp.Diff([]string{"main", "thread_Collect", "thread_Impact", "thread_Remedy"}, names); d != "" {
 		t.Errorf("the threads (-want +got)\n%s", d)
+	}
+}
+
+// echo is an agent that answers with its prompt if the file go is in its folder. Otherwise it
+// says one word and works on.
+const echo = `[[agent]]
+name = "echo"
+kind = "process"
+command = "sh"
+args = ["-c", """say() { printf '{"kind":"say","text":"%%s"}\\n' "$1"; }; if [ -e go ]; then say "$1"; else say half; sleep 1000; fi""", "sh", "{task}"]
+dialect = "lines"
+cwd = %q
+[agent.mapping]
+type = "/kind"
+[agent.mapping.lines]
+say = { as = "text", text = "/text" }
+`
+
+// weigh has a task of the agent, and beside it a message that changes what its prompt has.
+const weigh = `<definitions xmlns="http://www.omg.org/spec/BPMN/20100524/MODEL" xmlns:t="https://tapedeck.dev/bpmn" targetNamespace="t">
+<message id="m" name="more"/><process id="P" isExecutable="true"><startEvent id="S"/><parallelGateway id="F"/><endEvent id="E"/>
+<serviceTask id="T" t:agent="echo" t:prompt="Weigh {{ x }}" t:output="answer"/><receiveTask id="R" messageRef="m"/>
+<sequenceFlow id="f1" sourceRef="S" targetRef="F"/><sequenceFlow id="f2" sourceRef="F" targetRef="T"/><sequenceFlow id="f3" sourceRef="F" targetRef="R"/>
+<sequenceFlow id="f4" sourceRef="T" targetRef="E"/><sequenceFlow id="f5" sourceRef="R" targetRef="E"/></process></definitions>`
+
+// TestKillAnAgentOfAWorkflow: an agent that a crash has stopped is asked again with exactly
+// the prompt that its thread shows, and the thread shows it once.
+func TestKillAnAgentOfAWorkflow(t *testing.T) {
+	data, folder, config := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "agents.toml")
+	if err := os.WriteFile(config, []byte(fmt.Sprintf(echo, folder)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, c := serverOf(t, data, "--config", config)
+	started, err := c.RunWorkflow(t.Context(), api.RunWorkflow{BPMN: weigh, Variables: map[string]json.RawMessage{"x": json.RawMessage("1")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	await(t, c, &started, func(ev *tapedeck.Event) bool { return ev.Type == tapedeck.TextMessageContent })
+	if _, err := c.SendMessage(t.Context(), api.SendMessage{Session: started.Session, Name: "more", Variables: tapedeck.Members{"x": json.RawMessage("2")}}); err != nil {
+		t.Fatal(err)
+	}
+	await(t, c, &started, func(ev *tapedeck.Event) bool {
+		return ev.Type == tapedeck.WorkflowLeft && strings.Contains(string(ev.Data), `"element":"R"`)
+	})
+	s.Kill()
+	if err := os.WriteFile(filepath.Join(folder, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, c = serverOf(t, data, "--config", config)
+	settle(t, c, &started)
+	now, err := c.SessionWorkflow(t.Context(), started.Session, "", -1)
+	if err != nil || now.Workflow == nil || now.Workflow.Outcome != view.WorkflowCompleted {
+		t.Fatalf("%+v, %v", now.Workflow, err)
+	}
+	if got := string(now.Workflow.Variables["answer"]); got != `"Weigh 1"` || string(now.Workflow.Variables["x"]) != "2" {
+		t.Errorf("the answer is %s", got)
+	}
+	shown, err := c.Snapshot(t.Context(), started.Session, view.Query{Thread: "thread_T"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said []string
+	for _, m := range shown.Messages {
+		said = append(said, m.Role+": "+m.Text)
+	}
+	if d := cmp.Diff([]string{"user: Weigh 1", "assistant: half", "assistant: Weigh 1"}, said); d != "" {
+		t.Errorf("the thread (-want +got)\n%s", d)
 	}
 }
