@@ -13,6 +13,7 @@ import (
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
+	"github.com/tapedeck/tapedeck/runner/workflow/bpmn"
 )
 
 func newWorkflow(e *env) *cobra.Command {
@@ -152,7 +153,8 @@ func (e *env) printStored(d *api.Diagram) error {
 	return e.printDone(d, "stored %s %s", d.Name, shortDigest(d.Digest))
 }
 
-// readDiagram reads a file with a diagram, "-" for the standard input.
+// readDiagram reads a file with a diagram, "-" for the standard input. It returns a text in
+// UTF-8, because JSON takes no other.
 func (e *env) readDiagram(file string) (string, error) {
 	in := e.stdin
 	if file != "-" {
@@ -173,7 +175,7 @@ func (e *env) readDiagram(file string) (string, error) {
 	if len(b) > api.MaxDiagram {
 		return "", tapedeck.Errorf(tapedeck.TooLarge, "%s is larger than %d MiB", file, api.MaxDiagram>>20).WithHint("a diagram cannot be that large")
 	}
-	return string(b), nil
+	return string(bpmn.UTF8(b)), nil
 }
 
 func fileError(file string, err error) error {

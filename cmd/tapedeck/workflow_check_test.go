@@ -47,3 +47,12 @@ func TestNeeded(t *testing.T) {
 		t.Errorf("%v in %s", err, out.String())
 	}
 }
+
+// TestDiagramInUTF16: what the command line sends is JSON, which has no other encoding than
+// UTF-8.
+func TestDiagramInUTF16(t *testing.T) {
+	e := &env{stdin: strings.NewReader("\xff\xfe<\x00\xfc\x00/\x00>\x00")}
+	if text, err := e.readDiagram("-"); err != nil || text != "<ü/>" {
+		t.Errorf("%q, %v", text, err)
+	}
+}

@@ -105,7 +105,8 @@ func (l *Library) Put(ctx context.Context, n api.NewWorkflow) (api.Diagram, erro
 	if err := checkName(n.Name); err != nil {
 		return api.Diagram{}, err
 	}
-	d, several, err := l.readStored(ctx, []byte(n.BPMN))
+	diagram := bpmn.UTF8([]byte(n.BPMN))
+	d, several, err := l.readStored(ctx, diagram)
 	if err != nil {
 		return api.Diagram{}, err
 	}
@@ -114,7 +115,7 @@ func (l *Library) Put(ctx context.Context, n api.NewWorkflow) (api.Diagram, erro
 	}
 	out := l.describeAll(d, several)
 	w := store.Workflow{Name: n.Name, Digest: out.Digest, Title: out.Title, Added: l.Now()}
-	if err := l.Store.Put(ctx, w, []byte(n.BPMN), MaxVersions); err != nil {
+	if err := l.Store.Put(ctx, w, diagram, MaxVersions); err != nil {
 		return api.Diagram{}, err
 	}
 	versions, err := l.Store.Versions(ctx, n.Name)
@@ -257,6 +258,7 @@ func (l *Library) readStored(ctx context.Context, diagram []byte) (list []*bpmn.
 // read reads a diagram together with the stored ones that it calls, and returns the text of
 // all. The digest is of the diagram alone.
 func (l *Library) read(ctx context.Context, diagram []byte, process string) (*bpmn.Definitions, []byte, error) {
+	diagram = bpmn.UTF8(diagram)
 	whole := diagram
 	if len(diagram) <= api.MaxDiagram {
 		var err error

@@ -115,6 +115,26 @@ func TestPutAndGet(t *testing.T) {
 	wants(t, "after the delete", err, tapedeck.NotFound, "the workflows are a")
 }
 
+// TestByteOrderMark: a diagram with a mark is stored, checked and run as the one without.
+func TestByteOrderMark(t *testing.T) {
+	plain := diagram("Plain")
+	var tasks []api.Task
+	l := newLibrary()
+	l.Engine = &starter{tasks: &tasks}
+	want := put(t, l, "plain", plain)
+	got := put(t, l, "marked", "\ufeff"+plain)
+	stored, err := l.Get(t.Context(), "marked", "")
+	if err != nil || got.Digest != want.Digest || stored.BPMN != plain {
+		t.Errorf("it is stored as %.40q, %v", stored.BPMN, err)
+	}
+	if checked, err := l.Check(t.Context(), api.CheckWorkflow{BPMN: "\ufeff" + plain}); err != nil || checked.Digest != want.Digest {
+		t.Errorf("its digest is %s, %v", checked.Digest, err)
+	}
+	if _, err := l.Run(t.Context(), api.RunWorkflow{BPMN: "\ufeff" + plain}); err != nil || strings.Contains(string(tasks[0].Config), "\ufeff") {
+		t.Error(err, tasks)
+	}
+}
+
 func TestUnknownNames(t *testing.T) {
 	l := newLibrary()
 	wants(t, "empty", l.Delete(t.Context(), "x"), tapedeck.NotFound, "no workflow is stored yet")

@@ -24,10 +24,10 @@ var rootEnd = regexp.MustCompile(`</(?:[\w.-]+:)?definitions\s*>`)
 // Embed puts the files into a file whose processes its call activities run, and which it
 // does not have. So a run has all that it needs in one text, whatever is stored later. Find
 // returns a file by the name that a call activity gives, or an error of kind
-// [tapedeck.NotFound]; [Read] refuses the call then. A file that cannot be read is returned
-// as it is.
+// [tapedeck.NotFound]; [Read] refuses the call then. The file is in UTF-8 then; one that
+// cannot be read is returned as it is.
 func Embed(file []byte, find func(name string) ([]byte, error)) ([]byte, error) {
-	if len(file) > MaxFile || !bytes.Contains(file, []byte(CallActivity)) {
+	if file = UTF8(file); len(file) > MaxFile || !bytes.Contains(file, []byte(CallActivity)) {
 		return file, nil // most files: they are not read twice
 	}
 	root, _ := parse(file)
@@ -50,6 +50,7 @@ func Embed(file []byte, find func(name string) ([]byte, error)) ([]byte, error) 
 		if err != nil {
 			return nil, err
 		}
+		called = UTF8(called)
 		text := base64.StdEncoding.EncodeToString(called)
 		if size += len(text); size > MaxFile {
 			return nil, tapedeck.Errorf(tapedeck.TooLarge, "the diagram is larger than %d MiB with the diagrams that it calls", MaxFile>>20)

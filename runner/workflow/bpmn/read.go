@@ -37,6 +37,9 @@ func Read(input io.Reader, o Options) (*Definitions, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the diagram: %w", err)
 	}
+	if len(data) <= MaxFile {
+		data = UTF8(data)
+	}
 	if len(data) > MaxFile {
 		return nil, &Error{
 			Problems: []Problem{{Line: 1, Message: fmt.Sprintf("the file is larger than %d MiB", MaxFile>>20), Hint: "remove embedded pictures and unused processes"}},
@@ -177,6 +180,8 @@ func (r *reader) definitions(root *element) {
 	for _, e := range root.children {
 		switch {
 		case e.Space != modelNamespace, ignored[e.Local], r.shared[idOf(e)] == e:
+		case e.Local == "extension":
+			r.extension(root, e)
 		case e.Local == "process":
 			r.readProcess(e, pools[idOf(e)])
 		case e.Local == "choreography" || e.Local == "globalChoreographyTask" || e.Local == "globalConversation":
@@ -191,6 +196,21 @@ func (r *reader) definitions(root *element) {
 		}
 	}
 	r.process = nil
+}
+
+// extension refuses what a file says that no one may run it without knowing. Any other
+// extension only says which elements of tools the file may have.
+func (r *reader) extension(root, e *element) {
+	r.process = nil
+	name := e.attr("definition")
+	prefix, _, _ := strings.Cut(name, ":")
+	space, _ := e.lookup("xmlns", prefix)
+	if space == "" {
+		space, _ = root.lookup("xmlns", prefix)
+	}
+	if r.flag(e, atElement(e), "mustUnderstand", false) && !known(space) {
+		r.refuse(atElement(e), "remove the extension if a run does not need it, or set mustUnderstand to false", "the file says that its extension %.100q must be understood, and it is not known here", name)
+	}
 }
 
 func (r *reader) readProcess(e *element, pool string) {

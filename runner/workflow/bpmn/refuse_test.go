@@ -233,7 +233,8 @@ func TestFiles(t *testing.T) {
 		"empty":           {"", "line 1: the file is empty"},
 		"JSON":            {`{"bpmn": "x"}`, "line 1: this is JSON"},
 		"text":            {"hello", "line 1: this is not XML"},
-		"UTF-16":          {"\xff\xfe<\x00", "UTF-16"},
+		"UTF-16":          {"\xff\xfe<\x00", "not well-formed XML"},
+		"only a mark":     {"\xef\xbb\xbf", "line 1: the file is empty"},
 		"HTML":            {"<html></html>", "the root element is html"},
 		"other BPMN":      {`<definitions xmlns="http://schema.omg.org/spec/BPMN/1.0"/>`, "not of BPMN 2.0"},
 		"entities":        {laughs, "line 1: the file has a DOCTYPE"},
@@ -255,6 +256,7 @@ func TestFiles(t *testing.T) {
 		"two executables": {head + `<process id="p" isExecutable="true"><task id="a"/></process><process id="q" isExecutable="true"><task id="b"/></process></definitions>`, "the file has 2 processes that could run"},
 		"other namespace": {head + `<process id="p" tapedeck:agent="x"/></definitions>`, "tapedeck:agent is no attribute of process"},
 		"executable":      {head + `<process id="p" isExecutable="flase"><startEvent id="s"/></process></definitions>`, `line 3: element "p": isExecutable is "flase", not true or false`},
+		"extension":       {head + `<extension xmlns:x="urn:x" definition="x:Rule" mustUnderstand="true"/></definitions>`, `line 3: the file says that its extension "x:Rule" must be understood`},
 		"message":         {head + `<message id="m" tapedeck:corelation="x"/></definitions>`, "tapedeck:corelation is no attribute of message"},
 	} {
 		_, err := bpmn.Read(strings.NewReader(c.file), bpmn.Options{})

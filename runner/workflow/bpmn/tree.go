@@ -8,8 +8,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-
-	"github.com/tapedeck/tapedeck"
 )
 
 // These are the namespaces that mean something here.
@@ -111,7 +109,7 @@ func parse(data []byte) (*element, []Problem) {
 		return nil, []Problem{*p}
 	}
 	p := &parser{decoder: xml.NewDecoder(bytes.NewReader(data)), ids: map[string]int{}}
-	p.decoder.CharsetReader = charset
+	p.decoder.CharsetReader = foreign
 	root, err := p.root()
 	if err != nil {
 		line, _ := p.decoder.InputPos()
@@ -131,12 +129,10 @@ func parse(data []byte) (*element, []Problem) {
 
 // notXML recognizes files that people take for BPMN.
 func notXML(data []byte) *Problem {
-	text := bytes.TrimSpace(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")))
+	text := bytes.TrimSpace(data)
 	switch {
 	case len(text) == 0:
 		return &Problem{Line: 1, Message: "the file is empty"}
-	case bytes.HasPrefix(data, []byte("\xff\xfe")), bytes.HasPrefix(data, []byte("\xfe\xff")):
-		return &Problem{Line: 1, Message: "the file is in UTF-16, which is not supported", Hint: "save it in UTF-8"}
 	case text[0] == '{', text[0] == '[':
 		return &Problem{Line: 1, Message: "this is JSON, not the XML of BPMN", Hint: "give the text of the .bpmn file"}
 	case text[0] != '<':
@@ -300,43 +296,3 @@ func (p *parser) remember(e *element) {
 }
 
 func idOf(e *element) string { return e.attr("id") }
-
-// charset reads the encodings in which tools of BPMN write, besides UTF-8.
-func charset(label string, input io.Reader) (io.Reader, error) {
-	switch strings.ToLower(label) {
-	case "utf-8", "utf8", "us-ascii", "ascii":
-		return input, nil
-	case "iso-8859-1", "latin1", "latin-1", "windows-1252", "cp1252":
-		return &latin{input: input}, nil
-	}
-	return nil, tapedeck.Errorf(tapedeck.Invalid, "the encoding %q is not supported; save the file in UTF-8", label)
-}
-
-// latin makes UTF-8 of Windows-1252, which has the letters of ISO-8859-1.
-type latin struct {
-	input io.Reader
-	rest  []byte
-}
-
-var windows = []rune("€\u0081‚ƒ„…†‡ˆ‰Š‹Œ\u008dŽ\u008f\u0090‘’“”•–—˜™š›œ\u009džŸ")
-
-// Read implements io.Reader.
-func (l *latin) Read(out []byte) (int, error) {
-	if len(l.rest) == 0 {
-		var raw [512]byte
-		n, err := l.input.Read(raw[:])
-		for _, c := range raw[:n] {
-			r := rune(c)
-			if c >= 0x80 && c < 0xa0 {
-				r = windows[c-0x80]
-			}
-			l.rest = append(l.rest, string(r)...)
-		}
-		if n == 0 {
-			return 0, err
-		}
-	}
-	n := copy(out, l.rest)
-	l.rest = l.rest[n:]
-	return n, nil
-}
