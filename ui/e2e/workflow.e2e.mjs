@@ -300,12 +300,17 @@ export const checks = {
       "/s/w?view=workflow",
       run,
       async (page, server) => {
-        await page.getByRole("button", { name: /Decide what to do waits for an answer/ }).click();
+        await page.getByRole("button", { name: /Decide what to do waits for an answer/ }).waitFor();
+        await diagram(page).getByRole("button", { name: "Decide what to do, question, asks for an answer" }).click();
         const task = panel(page, "Decide what to do");
         await task.getByLabel("What shall be done?").selectOption("wait");
         await task.getByLabel("Note (optional)").fill("not on a Friday");
         await task.getByRole("button", { name: "Submit" }).click();
         await isState(page, "Settled", "completed");
+        await task.getByText("Wait for the next window").waitFor();
+        await page.getByRole("button", { name: "Close the panel" }).click();
+        await diagram(page).getByRole("button", { name: "Decide what to do, question, done" }).click();
+        await task.getByText(/Answered: Submit$/).waitFor();
         await task.getByText("Wait for the next window").waitFor();
         const { workflow } = await server.call("GET", "/sessions/w/workflow");
         assert.equal(workflow.status, "complete");
@@ -531,8 +536,8 @@ export const checks = {
           .getByText(/DOCTYPE/)
           .first()
           .waitFor();
-        await choose(page, "big.bpmn", " ".repeat(9 * 1024 * 1024));
-        await page.getByText("Big.bpmn has 9 MiB; a diagram has at most 8").waitFor();
+        await choose(page, "big one.bpmn", " ".repeat(9 * 1024 * 1024));
+        await page.getByText("“big one.bpmn” has 9 MiB; a diagram has at most 8", { exact: true }).waitFor();
         const { sessions } = await server.call("GET", "/sessions");
         assert.equal(sessions.filter((s) => s.agent === "workflow" && s.id !== "demo_triage").length, 0);
       },

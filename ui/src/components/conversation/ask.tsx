@@ -100,6 +100,8 @@ const verdicts: Record<string, [mark: string, className: string]> = {
 function Answered({ permission: p }: { permission: Permission }) {
   if (!p.option) return <p className="text-muted">No answer</p>;
   const chosen = p.options.find((o) => o.id === p.option);
+  // A form is submitted: nothing is allowed with it.
+  const label = chosen && !p.form ? labelOf(chosen) : chosen?.name || p.option;
   const [mark, colour] = verdicts[chosen?.kind?.split("_")[0] ?? ""] ?? [];
   return (
     <p className="[overflow-wrap:anywhere] text-muted">
@@ -108,7 +110,7 @@ function Answered({ permission: p }: { permission: Permission }) {
           {mark}
         </span>
       )}
-      {visible(`Answered: ${chosen ? labelOf(chosen) : p.option}${p.answered_by ? ` (${p.answered_by})` : ""}`)}
+      {visible(`Answered: ${label}${p.answered_by ? ` (${p.answered_by})` : ""}`)}
     </p>
   );
 }

@@ -26,7 +26,8 @@ export function countText({ messages, calls, asks }: Count): string {
 interface BubbleProps {
   title: string;
   state: ElementState;
-  count: Count;
+  /** What its agent has said and done; absent for a task of a person. */
+  count?: Count;
   selected: boolean;
   onOpen: () => void;
 }
@@ -42,10 +43,11 @@ const bubbles: Record<ElementState, string> = {
   reverted: "border-dashed border-strong text-muted",
 };
 
-/** The bubble at a task of an agent. It opens what the agent has said and done. */
+/** The bubble at a task. It opens what its agent has said and done, or the question to a person and its answer. */
 export function Bubble({ title, state, count, selected, onOpen }: BubbleProps) {
-  const asks = count.asks > 0;
-  const label = `${title}, ${countText(count)}, ${asks ? "asks for an answer" : looks[state].label.toLowerCase()}`;
+  const asks = count ? count.asks > 0 : state === "waiting";
+  const what = count ? countText(count) : "question";
+  const label = `${title}, ${what}, ${asks ? "asks for an answer" : looks[state].label.toLowerCase()}`;
   return (
     <button
       type="button"
@@ -58,8 +60,8 @@ export function Bubble({ title, state, count, selected, onOpen }: BubbleProps) {
       }}
       className={`flex h-[22px] items-center gap-1 rounded-full border bg-panel px-1.5 text-[11px] leading-none font-semibold whitespace-nowrap tabular-nums shadow-sm hover:bg-raised ${asks ? "border-warn bg-warn-soft! text-warn" : bubbles[state]}`}
     >
-      <Icon name={asks ? "help" : "chat"} className="size-3.5" />
-      {count.messages + count.calls}
+      <Icon name={count && !asks ? "chat" : state === "completed" ? "check" : "help"} className="size-3.5" />
+      {count && count.messages + count.calls}
       {state === "active" && !asks && (
         <span className="size-1.5 animate-pulse rounded-full bg-run" aria-hidden="true" />
       )}

@@ -241,7 +241,7 @@ function Question({
   useEffect(() => {
     if (focus > 0 && open) place.current?.querySelector<HTMLElement>("input, select, textarea, button")?.focus();
   }, [focus, open]);
-  if (!asked) return null;
+  if (!asked) return a.type === "userTask" ? <Note>Nothing was asked at this moment.</Note> : null;
   return (
     <div ref={place} className="flex min-h-0 flex-col gap-2 overflow-y-auto p-3 text-[13px]">
       {open && !live && (

@@ -75,13 +75,14 @@ export default function Workflow(p: Props) {
   const badges = new Map<string, ReactNode>();
   for (const r of rows) {
     // What was not reached before the end has nothing to open.
-    if (!r.isAgent || (r.state === "pending" && moment.workflow?.status !== "running")) continue;
+    const isPerson = !r.isAgent && r.type === "userTask";
+    if ((!r.isAgent && !isPerson) || (r.state === "pending" && moment.workflow?.status !== "running")) continue;
     badges.set(
       r.id,
       <Bubble
         title={visible(r.title)}
         state={r.state}
-        count={r.count}
+        count={isPerson ? undefined : r.count}
         selected={r.id === task}
         onOpen={() => select(r.id)}
       />,
@@ -128,7 +129,7 @@ export default function Workflow(p: Props) {
           className={`flex w-96 min-w-0 shrink-0 flex-col border-l border-line bg-panel max-lg:absolute max-lg:inset-y-0 max-lg:right-0 max-lg:z-20 max-lg:shadow-xl max-sm:w-full ${chosen || side === "variables" ? "" : "max-lg:hidden"}`}
         >
           <div className="flex items-stretch">
-            <div className="min-w-0 flex-1">
+            <div className="flex min-w-0 flex-1 flex-col justify-end">
               <Tabs
                 label="Workflow details"
                 names={["task", "variables"] as const}
