@@ -9,6 +9,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/internal/jsonobj"
 	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/runner"
 	"github.com/tapedeck/tapedeck/view"
@@ -215,6 +216,11 @@ func (e *Engine) SendMessage(ctx context.Context, m api.SendMessage) (api.Messag
 	if size > maxMessageSize {
 		return api.MessageSent{}, tapedeck.Errorf(tapedeck.TooLarge, "the variables of the message have %d bytes; at most %d are allowed", size, maxMessageSize)
 	}
+	for name, value := range m.Variables {
+		if jsonobj.Nesting(value) > maxNesting {
+			return api.MessageSent{}, tapedeck.Errorf(tapedeck.Invalid, "the variable %.100q of the message is nested more than %d deep", name, maxNesting)
+		}
+	}
 	if _, err := e.session(ctx, m.Session); err != nil {
 		return api.MessageSent{}, err
 	}
@@ -274,6 +280,10 @@ const (
 	maxName        = 512
 	maxMessageSize = 1 << 20
 )
+
+// maxNesting is how deep the variables of a message are nested at most: as deep as those of a
+// workflow, so that an element which takes them does not fail.
+const maxNesting = jsonobj.MaxNesting - 10
 
 // checkCorrelation refuses an empty text: it would fit every element, as none does, and the
 // program that sends it means a key that it has lost.

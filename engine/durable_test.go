@@ -331,6 +331,8 @@ func TestSendMessage(t *testing.T) {
 		refuses(t, send(api.SendMessage{Name: "Paid", Thread: "other"}), tapedeck.Conflict, "on thread other")
 		refuses(t, send(api.SendMessage{Name: "Paid", Correlation: new("")}), tapedeck.Invalid, "the correlation of the message is an empty text")
 		refuses(t, send(api.SendMessage{Name: "Paid", Correlation: new(strings.Repeat("x", 513))}), tapedeck.Invalid, "at most 512")
+		deep := json.RawMessage(strings.Repeat("[", 991) + strings.Repeat("]", 991)) // an event could have it, and no variable
+		refuses(t, send(api.SendMessage{Name: "Paid", Variables: tapedeck.Members{"sum": deep}}), tapedeck.Invalid, `"sum" of the message is nested more than 990 deep`)
 		w.must(send(api.SendMessage{Name: "Paid", Correlation: new("7"), Variables: tapedeck.Members{"sum": json.RawMessage("5")}, Actor: "user:ada"}))
 		synctest.Wait()
 		if got := w.notes("s"); got != `workflow.message {"name":"Paid","correlation":"7","variables":{"sum":5}}` {

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
@@ -157,18 +156,12 @@ func checkAgents(d *bpmn.Definitions, agents map[string]string, in *tapedeck.Inv
 	})
 }
 
-// maxVariable is the largest variable, in bytes of its JSON.
-const maxVariable = 1 << 20
-
 // firstVariables returns the variables of a new process: those that are given, those of the
 // options, the defaults of the form of the start event, and the text of the task.
 func (r *Runner) firstVariables(ctx context.Context, start *bpmn.Node, given map[string]json.RawMessage, task string) (tapedeck.Members, error) {
 	out := tapedeck.Members{}
 	for name, value := range r.options.variables(given) {
-		if len(value) > maxVariable {
-			return nil, tapedeck.Errorf(tapedeck.TooLarge, "the variable %.100q has %d bytes; at most %d are allowed", name, len(value), maxVariable)
-		}
-		if err := checkNesting("the variable "+strconv.Quote(name), value); err != nil {
+		if err := checkVariable(name, value); err != nil {
 			return nil, err
 		}
 		out[name] = value
@@ -179,6 +172,9 @@ func (r *Runner) firstVariables(ctx context.Context, start *bpmn.Node, given map
 			return nil, err
 		}
 		out[name] = encode(v)
+		if err := checkVariable(name, out[name]); err != nil {
+			return nil, err
+		}
 	}
 	if n := sizeOf(out); n > r.maxState {
 		return nil, r.tooLarge(n)

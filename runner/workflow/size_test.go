@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -46,5 +47,50 @@ func TestSizeOfTheState(t *testing.T) {
 	}
 	if err := h.begin(t.Context(), ""); tapedeck.KindOf(err) != tapedeck.TooLarge || len(h.log) > 0 {
 		t.Errorf("got %v and %d events", err, len(h.log))
+	}
+}
+
+// TestLongTask: the text of a task is a variable as every other one.
+func TestLongTask(t *testing.T) {
+	h := newHost(t, diagramOf(startEnd, "S>E"))
+	in := h.invocation("")
+	in.Task = strings.Repeat(`"`, 600<<10) // twice as long in JSON
+	if _, err := h.runner.Opening(t.Context(), in); tapedeck.KindOf(err) != tapedeck.TooLarge || !strings.Contains(err.Error(), `the variable "task" would have`) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestLongAnswer: an answer of an agent that no variable takes may have any length. One that
+// a variable would take is an error of its element.
+func TestLongAnswer(t *testing.T) {
+	long := strings.Repeat("x", 5<<20)
+	task := func(attributes, inside string) string {
+		return diagramOf(startEnd+`<serviceTask id="T" tapedeck:agent="a" tapedeck:prompt="p"`+attributes+`>`+inside+`</serviceTask>`, "S>T", "T>E")
+	}
+	mapping := func(value string) string {
+		return `<extensionElements><tapedeck:output name="v" value="` + value + `"/></extensionElements>`
+	}
+	for name, c := range map[string]struct {
+		xml   string
+		fails bool
+	}{
+		"nothing takes it":            {task("", ""), false},
+		"an output without it":        {task("", mapping("= 1 + 1")), false},
+		"a variable":                  {task(` tapedeck:output="v"`, ""), true},
+		"an output":                   {task("", mapping("= result")), true},
+		"it must be JSON":             {task(` tapedeck:resultAs="json"`, ""), true},
+		"several, into no collection": {task("", `<multiInstanceLoopCharacteristics><loopCardinality>2</loopCardinality></multiInstanceLoopCharacteristics>`), false},
+	} {
+		h := newHost(t, c.xml)
+		h.agent = func(context.Context, tapedeck.Delegation) (tapedeck.Delegated, error) {
+			return tapedeck.Delegated{Status: tapedeck.StatusComplete, Text: long}, nil
+		}
+		w, err := h.run()
+		switch {
+		case !c.fails && err != nil:
+			t.Errorf("%s: %v", name, err)
+		case c.fails && (err == nil || !strings.Contains(err.Error(), "the agent's answer does not fit into a variable, which has at most 1048576 bytes") || w.Code != codeOutput):
+			t.Errorf("%s: got %v, %s", name, err, w.Code)
+		}
 	}
 }

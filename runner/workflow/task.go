@@ -3,11 +3,13 @@ package workflow
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/runner/workflow/bpmn"
+	"github.com/tapedeck/tapedeck/runner/workflow/expression"
 	"github.com/tapedeck/tapedeck/view"
 )
 
@@ -138,20 +140,29 @@ func taskError(err error) error {
 	return errors.New("the agent could not be started")
 }
 
+// taskComplete ends a task with the answer of its agent. An answer that nothing takes may
+// have any length and any form.
 func (w *walker) taskComplete(n *bpmn.Node, a *view.WorkflowActivation, text string) {
-	v, err := n.Agent.Result(text)
-	if err != nil {
-		w.failWith(a.ID, codeOutput, err)
-		return
-	}
 	set := map[string]any{}
-	if n.Agent.Output != "" {
-		set[n.Agent.Output] = v
-	} else if len(n.Outputs) > 0 || n.Loop != nil && n.Loop.OutputElement != nil {
-		set[bpmn.ResultVariable] = v
-	}
-	if len(n.Outputs) > 0 {
-		set[bpmn.ResultVariable] = v
+	if n.Agent.ResultAs == bpmn.AsJSON || takesResult(n) {
+		v, err := n.Agent.Result(text)
+		if err != nil {
+			w.failWith(a.ID, codeOutput, err)
+			return
+		}
+		if n.Agent.Output != "" {
+			set[n.Agent.Output] = v
+		}
+		if len(n.Outputs) > 0 || n.Loop != nil && n.Loop.OutputElement != nil {
+			set[bpmn.ResultVariable] = v
+		}
 	}
 	w.leave(n, a, set)
+}
+
+// takesResult reports whether a variable gets the answer of an agent, or is made of it.
+func takesResult(n *bpmn.Node) bool {
+	uses := func(v *expression.Value) bool { return slices.Contains(v.Variables(), bpmn.ResultVariable) }
+	return n.Agent.Output != "" || n.Loop != nil && n.Loop.OutputElement != nil && uses(n.Loop.OutputElement) ||
+		slices.ContainsFunc(n.Outputs, func(m bpmn.Mapping) bool { return uses(m.Source) })
 }

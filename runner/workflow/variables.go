@@ -54,6 +54,17 @@ func checkNesting(what string, raw json.RawMessage) error {
 	return nil
 }
 
+// maxVariable is the largest variable, in bytes of its JSON.
+const maxVariable = 1 << 20
+
+// checkVariable refuses a value that no variable has.
+func checkVariable(name string, raw json.RawMessage) error {
+	if len(raw) > maxVariable {
+		return tapedeck.Errorf(tapedeck.TooLarge, "the variable %.100q would have %d bytes; at most %d are allowed", name, len(raw), maxVariable)
+	}
+	return checkNesting("the variable "+strconv.Quote(name), raw)
+}
+
 // encodeAll encodes variables, and refuses those that are too large.
 func encodeAll(values map[string]any) (tapedeck.Members, error) {
 	if len(values) == 0 {
@@ -62,10 +73,7 @@ func encodeAll(values map[string]any) (tapedeck.Members, error) {
 	out := make(tapedeck.Members, len(values))
 	for name, v := range values {
 		raw := encode(v)
-		if len(raw) > maxVariable {
-			return nil, tapedeck.Errorf(tapedeck.TooLarge, "the variable %.100q would have %d bytes; at most %d are allowed", name, len(raw), maxVariable)
-		}
-		if err := checkNesting("the variable "+strconv.Quote(name), raw); err != nil {
+		if err := checkVariable(name, raw); err != nil {
 			return nil, err
 		}
 		out[name] = raw

@@ -150,7 +150,8 @@ const maxSteps = 1_000_000
 // [tapedeck.Invalid].
 func (a *AgentTask) Result(text string) (any, error) {
 	if len(text) > expression.MaxSize {
-		return nil, tapedeck.Errorf(tapedeck.TooLarge, "the agent's answer has %d bytes; at most %d become a variable", len(text), expression.MaxSize)
+		return nil, tapedeck.Errorf(tapedeck.TooLarge, "the agent's answer does not fit into a variable, which has at most %d bytes", expression.MaxSize).
+			WithHint("ask for a shorter answer, or take it into no variable")
 	}
 	if a.ResultAs != AsJSON {
 		return text, nil
