@@ -46,7 +46,7 @@ func budgetOf(agent *Agent, t *api.Task) (tapedeck.Amount, error) {
 		return out, nil
 	}
 	if isDurable(agent) {
-		return out, tapedeck.Errorf(tapedeck.Invalid, "%s is a workflow, which has no budget of its own", agent.Name).
+		return out, tapedeck.Errorf(tapedeck.Invalid, "the agent %s is a workflow, which has no budget of its own", agent.Name).
 			WithHint("the agents of its tasks have one")
 	}
 	refuse := func(name string, given, limit float64) error {

@@ -87,7 +87,7 @@ func (r *run) await(ctx context.Context, d *tapedeck.Delegation, child *run) (ta
 // before it on its thread.
 func (r *run) newChild(ctx context.Context, d *tapedeck.Delegation, f *predecessor) (*run, error) {
 	if !slices.Contains(r.agent.Starts, d.Agent) {
-		return nil, tapedeck.Errorf(tapedeck.Forbidden, "%s may not start the agent %.100q", r.agent.Name, d.Agent)
+		return nil, tapedeck.Errorf(tapedeck.Forbidden, "the agent %s may not start the agent %.100q", r.agent.Name, d.Agent)
 	}
 	e := r.engine
 	t := api.Task{Session: r.in.Session, Text: d.Task, Agent: d.Agent, Thread: d.Thread, Config: d.Config, Actor: r.actor()}

@@ -246,7 +246,7 @@ func (e *Engine) checkUnused(ctx context.Context, t *api.Task) error {
 // the link to its own conversation.
 func (e *Engine) prepare(ctx context.Context, s *tapedeck.Session, thread string, agent *Agent, config json.RawMessage, f *predecessor) (err error) {
 	if reason := reasonOf(agent.Available()); reason != "" {
-		return tapedeck.Errorf(tapedeck.Unavailable, "%s cannot run here: %s", agent.Name, reason)
+		return tapedeck.Errorf(tapedeck.Unavailable, "the agent %s cannot run here: %s", agent.Name, reason)
 	}
 	if err := checkConfig(agent, config); err != nil {
 		return err
@@ -279,7 +279,7 @@ func (e *Engine) openFolder(s *tapedeck.Session, agent *Agent, f *predecessor) (
 		chosen = s.Labels[api.LabelFolder]
 	}
 	if chosen != "" && !slices.Contains(agent.Folders, chosen) {
-		return tapedeck.Errorf(tapedeck.Invalid, "%s must not work in the folder %q, which the label %s of the session names", agent.Name, chosen, api.LabelFolder).
+		return tapedeck.Errorf(tapedeck.Invalid, "the agent %s must not work in the folder %q, which the label %s of the session names", agent.Name, chosen, api.LabelFolder).
 			WithHint("it may work in: %s", strings.Join(agent.Folders, ", "))
 	}
 	e.foldersMu.RLock()

@@ -365,7 +365,7 @@ func (h *handler) checkAgent(ctx context.Context, at place, head int64, open tap
 		return nil
 	}
 	if slices.ContainsFunc(h.Verbs.Agents(), func(a tapedeck.Agent) bool { return a.Name == now.Runs[i].Agent }) {
-		return tapedeck.Errorf(tapedeck.NotFound, "%s has no open run in thread %s", agent, at.id).WithHint("the thread has a run of %s", now.Runs[i].Agent)
+		return tapedeck.Errorf(tapedeck.NotFound, "the agent %s has no open run in thread %s", agent, at.id).WithHint("the thread has a run of %s", now.Runs[i].Agent)
 	}
 	return nil
 }
