@@ -55,6 +55,9 @@ func Tasks(s Snapshot) []Task {
 				t.Text = tasks[before].Text
 			}
 		}
+		if last := len(tasks) - 1; r.Sub && t.Text == "" && last >= 0 && tasks[last].Thread == t.Thread { // its agent is asked again
+			t.Text, t.Actor = tasks[last].Text, tasks[last].Actor
+		}
 		places[r.Invocation] = len(tasks)
 		tasks = append(tasks, t)
 	}

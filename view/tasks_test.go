@@ -59,6 +59,25 @@ func TestTasksOfSubagents(t *testing.T) {
 	}
 }
 
+// TestTaskThatIsAskedAgain: a sub-agent that a crash has stopped is asked again without a
+// second message, and has the same task.
+func TestTaskThatIsAskedAgain(t *testing.T) {
+	begun := func(id string) tapedeck.Event {
+		return event(tapedeck.RunStarted, "thread_T", id, `{"parentRunId":"i1"}`)
+	}
+	asked := event(tapedeck.MessageAdded, "thread_T", "s1", `{"message":{"id":"m","role":"user","content":"Weigh it"}}`)
+	asked.Actor = "agent:workflow"
+	c := fold(numbered([]tapedeck.Event{
+		event(tapedeck.RunStarted, "", "i1", `{"runId":"i1"}`), asked, begun("s1"),
+		event(tapedeck.RunError, "thread_T", "s1", `{"message":"m","code":"interrupted_by_restart"}`), begun("s2"),
+	}))
+	for _, task := range view.Tasks(c.Thread("thread_T")) {
+		if task.Text != "Weigh it" || task.Actor != "agent:workflow" {
+			t.Errorf("the task of %s is %q of %q", task.Invocation, task.Text, task.Actor)
+		}
+	}
+}
+
 // TestEndOfAMessageWithOnlyCalls: such a message ends where the arguments of
 // its last call end.
 func TestEndOfAMessageWithOnlyCalls(t *testing.T) {
