@@ -258,7 +258,7 @@ var table = map[string]row{
 	"GET /api/sessions/agent/{namespace}/{agent}":                     {rule: lists, query: "user_id=u"},
 	"GET /api/sessions/{id}/tasks":                                    {rule: reads},
 	"PUT /api/sessions/{id}/effective_history":                        {rule: ends, main: "ended", body: `[{"kind":"message","messageId":"m1","role":"user","parts":[{"kind":"text","text":"hello"}]}]`},
-	"POST /api/tasks":                                                 {rule: ends, main: "ended", body: `{"id":"$S~inv","contextId":"$S","kind":"task","status":{"state":"working"},"history":[{"kind":"message","messageId":"m1","role":"user","parts":[{"kind":"text","text":"hello"}]}]}`},
+	"POST /api/tasks":                                                 {rule: ends, main: "ended", body: `{"id":"$S","contextId":"$S","kind":"task","status":{"state":"working"},"history":[{"kind":"message","messageId":"m1","role":"user","parts":[{"kind":"text","text":"hello"}]}]}`},
 
 	"POST /a2a/{agent} 1.0 GetExtendedAgentCard":                rpc(anyone, "GetExtendedAgentCard", `{}`),
 	"POST /a2a/{agent} 1.0 SendMessage":                         rpc(joins, "SendMessage", send),

@@ -132,8 +132,9 @@ func (c *call) sessionTasks(session string) (any, error) {
 }
 
 // saveTask accepts the task that an agent of kagent saves. The agents of this server
-// write the log, so there is nothing to save except a rewind: a history that ends
-// earlier than the active one.
+// write the log, so there is nothing to save except a rewind: the task of the session,
+// with a history that ends earlier than the active one. The task of a run must be what the
+// log has. The answer is the task as it is stored.
 func (c *call) saveTask(string) (any, error) {
 	body, err := c.readBody()
 	if err != nil {
@@ -146,12 +147,62 @@ func (c *call) saveTask(string) (any, error) {
 	if err := tapedeck.CheckID("the contextId of the task", t.ContextID); err != nil {
 		return nil, err
 	}
+	switch _, known := a2a03.StateToV1(t.Status.State); {
+	case !known:
+		return nil, tapedeck.Errorf(tapedeck.Invalid, "there is no state %.40q of a task", t.Status.State)
+	case len(t.ID) > maxName:
+		return nil, tapedeck.Errorf(tapedeck.Invalid, "the id of the task has %d bytes; at most %d are allowed", len(t.ID), maxName)
+	}
+	ctx := c.r.Context()
+	if t.ID != "" && t.ID != t.ContextID {
+		return c.saveRun(ctx, &t)
+	}
 	if t.History != nil {
-		if err := c.rewindToHistory(c.r.Context(), t.ContextID, t.ID, t.History); err != nil {
-			return nil, err
+		err = c.rewindToHistory(ctx, t.ContextID, t.History)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s, err := c.Sessions.Head(ctx, t.ContextID)
+	if err != nil {
+		return nil, err
+	}
+	f, err := c.rewound(ctx, ref{session: s.ID}, s.Head)
+	if err != nil {
+		return nil, err
+	}
+	return c.version.encodeTask(f.task()), nil
+}
+
+// saveRun compares the task of a run with the log. A task with an id of the agent's own is
+// that of the newest run.
+func (c *call) saveRun(ctx context.Context, t *a2a03.Task) (any, error) {
+	all, err := c.effective(ctx, t.ContextID)
+	if err != nil {
+		return nil, err
+	}
+	r, err := c.parseRef(t.ID)
+	if err != nil || r.session != t.ContextID || r.invocation == "" {
+		r = ref{session: t.ContextID}
+		if n := len(all.history); n > 0 {
+			r.invocation = invocationOf(all.history[n-1])
 		}
 	}
-	return json.RawMessage(body), nil
+	var own []*sdk.Message
+	for _, m := range all.history {
+		if invocationOf(m) == r.invocation {
+			own = append(own, m)
+		}
+	}
+	if len(t.History) > 0 && all.begins(own, t.History) < 0 {
+		return nil, tapedeck.Errorf(tapedeck.Conflict, "the messages are not those of task %.200q", t.ID).
+			WithHint("the agents of this server write the log; to rewind, save the effective history as a task whose id is that of the session")
+	}
+	f, err := c.load(ctx, r, -1)
+	if err != nil {
+		return nil, err
+	}
+	return c.version.encodeTask(f.task()), nil
 }
 
 // saveHistory accepts the effective history of a session: a list of messages, or an
@@ -177,7 +228,7 @@ func (c *call) saveHistory(session string) (any, error) {
 	if in.Messages == nil {
 		return nil, tapedeck.Errorf(tapedeck.Invalid, "the body has no messages").WithHint("send a list of messages")
 	}
-	if err := c.rewindToHistory(c.r.Context(), session, "", in.Messages); err != nil {
+	if err := c.rewindToHistory(c.r.Context(), session, in.Messages); err != nil {
 		return nil, err
 	}
 	return c.sessionTasks(session)
@@ -185,37 +236,22 @@ func (c *call) saveHistory(session string) (any, error) {
 
 // rewindToHistory rewinds a session so that its active messages are those of a list. The
 // list must be a beginning of them that ends with an invocation. If it has all of them,
-// or is the history of the named task, there is nothing to do. A task that has an id of
-// the agent's own may be any run.
-func (c *call) rewindToHistory(ctx context.Context, session, task string, list []*a2a03.Message) error {
-	r, err := c.parseRef(task)
-	ours := task == "" || task == session || err == nil && r.session == session
-	if ours && r.invocation != "" {
-		if f, err := c.load(ctx, r, -1); err == nil && begins(f.history, list) == len(f.history) {
-			return nil
-		}
-	}
-	s, err := c.Sessions.Head(ctx, session)
+// there is nothing to do.
+func (c *call) rewindToHistory(ctx context.Context, session string, list []*a2a03.Message) error {
+	all, err := c.effective(ctx, session)
 	if err != nil {
 		return err
 	}
-	f, err := c.fold(ctx, ref{session: session}, 0, s.Head)
-	if err != nil {
-		return err
-	}
-	if !ours && len(list) > 0 && isRun(f.history, list) {
-		return nil
-	}
-	kept := begins(f.history, list)
+	kept := all.begins(all.history, list)
 	switch kept {
 	case -1:
 		return tapedeck.Errorf(tapedeck.Conflict, "the messages are not a beginning of the conversation of session %s", session).
 			WithHint("the agents of this server write the log; a history that is saved can only end earlier")
-	case len(f.history):
+	case len(all.history):
 		return nil
 	}
-	next := invocationOf(f.history[kept])
-	if next == "" || kept > 0 && invocationOf(f.history[kept-1]) == next {
+	next := invocationOf(all.history[kept])
+	if next == "" || kept > 0 && invocationOf(all.history[kept-1]) == next {
 		return tapedeck.Errorf(tapedeck.Invalid, "the messages end within the invocation %q", next).
 			WithHint("end with the last message of an invocation")
 	}
@@ -223,33 +259,47 @@ func (c *call) rewindToHistory(ctx context.Context, session, task string, list [
 	return err
 }
 
-// isRun reports whether the messages of a list are the first ones of an invocation.
-func isRun(history []*sdk.Message, list []*a2a03.Message) bool {
-	for i, m := range history {
-		if (i == 0 || invocationOf(history[i-1]) != invocationOf(m)) && begins(history[i:], list) > 0 {
-			return true
-		}
-	}
-	return false
+// An effective has the active messages of a session, and their names.
+type effective struct {
+	history          []*sdk.Message
+	ids, invocations map[string]bool
 }
 
-// begins returns how many messages of a history those of a list are, if the history begins
-// with them, and otherwise -1. A message is found by its id, or else by its role and its
-// text: agents give messages ids of their own. One without a text, such as a call of a
-// tool, may be missing on either side.
-func begins(history []*sdk.Message, list []*a2a03.Message) int {
+func (c *call) effective(ctx context.Context, session string) (*effective, error) {
+	s, err := c.Sessions.Head(ctx, session)
+	if err != nil {
+		return nil, err
+	}
+	f, err := c.fold(ctx, ref{session: session}, 0, s.Head)
+	if err != nil {
+		return nil, err
+	}
+	all := &effective{history: f.history, ids: map[string]bool{}, invocations: map[string]bool{}}
+	for _, m := range f.history {
+		all.ids[m.ID], all.ids[ownID(m)], all.invocations[invocationOf(m)] = true, true, true
+	}
+	return all, nil
+}
+
+// ownID returns the id that a message has in the task of its run, see [fold.messageID].
+func ownID(m *sdk.Message) string { return strings.TrimSuffix(m.ID, divider+invocationOf(m)) }
+
+// begins returns how many of some active messages those of a list are, if they begin with
+// them, and otherwise -1. One without a text, such as a call of a tool, may be missing on
+// either side.
+func (all *effective) begins(history []*sdk.Message, list []*a2a03.Message) int {
 	n := 0
 	for _, m := range list {
 		at := n
-		for at < len(history) && !same(history[at], m) && saidIn(history[at].Parts) == "" {
+		for at < len(history) && !all.same(history[at], m) && saidIn(history[at].Parts) == "" {
 			at++
 		}
 		switch {
 		case m == nil:
 			return -1
-		case at < len(history) && same(history[at], m):
+		case at < len(history) && all.same(history[at], m):
 			n = at + 1
-		case len(m.Parts) == 0 || saidBy(m) != "":
+		case len(m.Parts) == 0 || saidBy(m) != "" || all.ids[m.ID]:
 			return -1
 		}
 	}
@@ -262,21 +312,25 @@ func begins(history []*sdk.Message, list []*a2a03.Message) int {
 	return n
 }
 
-// same reports whether a message of a history is m. A message may have the id that it has
-// in the task of its run, see [fold.messageID].
-func same(h *sdk.Message, m *a2a03.Message) bool {
+// same reports whether an active message is m: by its id, or, because agents give messages
+// ids of their own, by its text. Nothing that m says of itself may be another.
+func (all *effective) same(h *sdk.Message, m *a2a03.Message) bool {
 	if m == nil {
 		return false
-	}
-	if m.ID == h.ID || m.ID == strings.TrimSuffix(h.ID, divider+invocationOf(h)) {
-		return true
 	}
 	role := "agent"
 	if h.Role == sdk.MessageRoleUser {
 		role = "user"
 	}
 	said := saidBy(m)
-	return said != "" && m.Role == role && said == saidIn(h.Parts)
+	invocation, _ := m.Metadata[prefixes[1]+keyInvocation].(string)
+	switch {
+	case m.Role != role, said != "" && said != saidIn(h.Parts), all.invocations[invocation] && invocation != invocationOf(h):
+		return false
+	case all.ids[m.ID]:
+		return m.ID == h.ID || m.ID == ownID(h)
+	}
+	return said != ""
 }
 
 func saidIn(parts sdk.ContentParts) (text string) {

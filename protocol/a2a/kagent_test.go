@@ -69,7 +69,7 @@ func TestSaveAHistory(t *testing.T) {
 		history := func(n int) string {
 			var list []string
 			for _, m := range all[:n] {
-				list = append(list, fmt.Sprintf(`{"kind":"message","messageId":%q,"role":"user","parts":[]}`, m.ID))
+				list = append(list, fmt.Sprintf(`{"kind":"message","messageId":%q,"role":%q,"parts":[]}`, m.ID, m.Role))
 			}
 			return "[" + strings.Join(list, ",") + "]"
 		}
@@ -117,6 +117,7 @@ func TestSaveAHistoryPerTurn(t *testing.T) {
 	inBubble(t, a2a.Options{}, func(w *world) {
 		threeTurns(w)
 		before := len(w.log())
+		w.call03("message/send", message03("m9", "say Four", `"taskId":"c"`)).fails(-32001, "each run is a task here")
 		var all []string
 		for _, saved := range w.saved() {
 			var own []string
@@ -175,9 +176,24 @@ func TestSaveAHistoryWithOtherIDs(t *testing.T) {
 			}
 		}
 		before := len(w.log())
+		ids := w.saved()[0].History
+		edited := func(id, role, text, meta string) string {
+			return fmt.Sprintf(`{"messageId":%q,"role":%q,"parts":[{"kind":"text","text":%q}]%s}`, id, role, text, meta)
+		}
 		save("c", 200, list...)
-		save("own-task", 200, list[2:]...)
-		save("own-task", 200, list[2:4]...)
+		save("own-task", 200, list[len(list)-2:]...) // the newest run
+		save("own-task", 200, list[len(list)-2])
+		save("own-task", 200)
+		save("own-task", 409, list[:2]...)
+		save("own-task", 409, list[2:]...)
+		save("c", 409, edited(ids[0].ID, "user", "another text", ""))
+		save("c", 409, edited(ids[0].ID, "agent", "say One", ""))
+		save("c", 409, edited(ids[2].ID, "user", "say One", ""))
+		save("c", 409, edited("own-0", "user", "say One", fmt.Sprintf(`,"metadata":{"kagent_invocation_id":%q}`, ids[2].Metadata["kagent_invocation_id"])))
+		save(strings.Repeat("x", 600), 400)
+		if a := w.post("/api/tasks", `{"id":"c","contextId":"c","status":{"state":"banana"}}`); a.Status != 400 {
+			t.Errorf("got %d %s", a.Status, a.Body)
+		}
 		save("c", 409, list[2:]...)
 		save("c", 409, list[1], list[0])
 		save("c", 409, strings.Replace(list[0], `"user"`, `"agent"`, 1))

@@ -51,7 +51,8 @@ func (c *call) refusedRewind(ctx context.Context, session string, err error) (se
 	if !errors.As(err, &e) || e.Kind == tapedeck.Internal || e.Kind == tapedeck.Unavailable {
 		return sent{}, err
 	}
-	r := c.refOf(session, tapedeck.NewID("refused_"))
+	id := tapedeck.NewID("refused_")
+	r := c.refOf(session, id)
 	f := newFold(r)
 	if s, err := c.Sessions.Head(ctx, session); err == nil {
 		if f, err = c.rewound(ctx, r, s.Head); err != nil {
@@ -61,6 +62,6 @@ func (c *call) refusedRewind(ctx context.Context, session string, err error) (se
 	}
 	said := failure{message: e.Message, hint: e.Hint}
 	f.state = sdk.TaskStateFailed
-	f.last = f.message(&tapedeck.Event{}, sdk.MessageRoleAgent, r.id()+divider+"error", sdk.NewTextPart(said.sentence()))
+	f.last = f.message(&tapedeck.Event{}, sdk.MessageRoleAgent, session+divider+id+divider+"error", sdk.NewTextPart(said.sentence()))
 	return sent{fold: f, from: f.through + 1, whole: true, refused: true}, nil
 }

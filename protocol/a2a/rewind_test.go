@@ -89,6 +89,7 @@ func TestRewindAsTheDocumentSaysIt(t *testing.T) {
 		if after := len(w.log()); after != before {
 			t.Errorf("%d events were appended", after-before)
 		}
+		w.call03("message/send", message03("m2", "say Three", "")).task()
 		a := w.call03("message/stream", `{"message":{"role":"user","contextId":"c",`+meta+`}}`)
 		if got := a.task(); got.ID != "c" || got.Status.State != "completed" || !strings.Contains(a.Body, `"history":[]`) {
 			t.Errorf("got %s", a.Body)
@@ -96,6 +97,7 @@ func TestRewindAsTheDocumentSaysIt(t *testing.T) {
 		if a := w.call03("message/send", strings.Replace(rewindTo("r", "inv_x"), `"contextId":"c"`, `"contextId":"none"`, 1)); a.task().Status.State != "failed" || !strings.Contains(a.Body, `"history":[]`) {
 			t.Errorf("got %s", a.Body)
 		}
+		w.call03("message/send", message03("m2", "say Three", "")).fails(-32004, "was sent before, and its run was reverted")
 		next := w.call03("message/send", message03("m5", "say Five", `"taskId":"c"`)).task()
 		if next.ID != "c" || next.words() != "user: say Five | agent: Five" {
 			t.Errorf("got %s %s", next.ID, next.words())

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
+	"strings"
 
 	sdk "github.com/a2aproject/a2a-go/v2/a2a"
 
@@ -61,7 +62,7 @@ func (c *call) serveRPC() {
 	case err != nil:
 		f := c.failure(err)
 		body := encodeJSON(f.rpc(c.version))
-		if c.version == v03 && streams[q.Method] && httpapi.WantsStream(c.r) && f.kind != tapedeck.Unauthorized {
+		if c.version == v03 && streams[q.Method] && !wantsJSON(c.r) && f.kind != tapedeck.Unauthorized {
 			c.sendOnly(sse.AppendFrame(nil, "", "", envelope(q.ID, "error", body)))
 			return
 		}
@@ -69,6 +70,11 @@ func (c *call) serveRPC() {
 	default:
 		c.writeRPC(http.StatusOK, q.ID, "result", result)
 	}
+}
+
+// wantsJSON reports whether a client asks for JSON and no stream.
+func wantsJSON(r *http.Request) bool {
+	return strings.Contains(r.Header.Get("Accept"), "application/json") && !httpapi.WantsStream(r)
 }
 
 func (c *call) carryOut(q *rpcRequest) (json.RawMessage, bool, error) {

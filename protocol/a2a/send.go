@@ -69,6 +69,10 @@ func (c *call) settleIDs(m *sdk.Message) error {
 		}
 		return nil
 	}
+	if string(m.TaskID) == m.ContextID && c.Policy != PerSession {
+		return taskNotFound.of(tapedeck.Errorf(tapedeck.NotFound, "there is no task %s: each run is a task here", m.TaskID).
+			WithHint("send the contextId only, or start the server with --a2a-tasks per-session, which gives a session one task with its id"))
+	}
 	r, err := c.parseRef(string(m.TaskID))
 	if err != nil {
 		return err
@@ -192,6 +196,10 @@ func (c *call) start(ctx context.Context, in *sdk.SendMessageRequest, text strin
 	r := c.refOf(s.Session, s.Invocation)
 	at := s.Offset + 1
 	if s.Repeated {
+		if _, err := c.load(ctx, ref{s.Session, s.Invocation}, -1); tapedeck.KindOf(err) == tapedeck.NotFound {
+			return sent{}, unsupportedOperation.of(tapedeck.Errorf(tapedeck.Conflict, "the message %.100q was sent before, and its run was reverted", m.ID).
+				WithHint("send the message with a new messageId"))
+		}
 		head, err := c.Sessions.Head(ctx, s.Session)
 		if err != nil {
 			return sent{}, err

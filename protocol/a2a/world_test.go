@@ -329,7 +329,11 @@ func (a *answer) fails(code int, want string) {
 			Message string
 		}
 	}
-	if err := json.Unmarshal([]byte(a.Body), &env); err != nil || env.Error.Code != code || !strings.Contains(env.Error.Message, want) {
+	body := []byte(a.Body)
+	if len(a.frames) == 1 { // of version 0.3
+		body = a.frames[0].Data
+	}
+	if err := json.Unmarshal(body, &env); err != nil || env.Error.Code != code || !strings.Contains(env.Error.Message, want) {
 		a.Errorf("got %d %s, want the error %d with %q", a.Status, a.Body, code, want)
 	}
 }
