@@ -31,7 +31,7 @@ func (c *call) inKagentForm(s *tapedeck.Session) kagentSession {
 
 // agentOf returns the agent that kagent calls namespace/name.
 func (c *call) agentOf(ref string) (tapedeck.Agent, error) {
-	if name, _, _ := c.inNamespace("", ref); name != "" {
+	if name, _, rest := c.inNamespace("", ref); name != "" && rest == "" {
 		return c.Handler.agent(name)
 	}
 	return c.Handler.agent(ref)

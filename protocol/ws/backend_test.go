@@ -71,3 +71,41 @@ func TestReplayAfterClear(t *testing.T) {
 		}
 	})
 }
+
+// TestFramesWithoutAnElement: the message of a text or the open call of a tool says which
+// element a frame is of, also behind a frame that is refused, and on another socket.
+func TestFramesWithoutAnElement(t *testing.T) {
+	within(t, func(t *testing.T, w *world) {
+		p, other := w.dial(t, paths[ws.Replay]), w.dial(t, paths[ws.Replay])
+		defer func() { _, _ = p.CloseNow(), other.CloseNow() }()
+		for _, m := range []string{
+			`{"type":"text.message.start","elementId":"a","messageId":"ma"}`,
+			`{"type":"text.message.start","elementId":"b","messageId":"mb"}`,
+			`{"type":"task.tool.start","toolName":"read"}`,
+			`{"type":"text.message.content","messageId":"ma","content":"one"}`,
+			`{"type":"task.tool.start","elementId":"a","toolName":"write"}`,
+			`{"type":"task.tool.end","toolName":"none"}`,
+			`{"type":"text.message.content","messageId":"ma","delta":"x","content":"not it"}`,
+			`{"type":"task.tool.end","toolName":"read","result":"r"}`,
+			`{"type":"text.message.end","messageId":"ma"}`,
+		} {
+			p.send(t, m)
+		}
+		refused := strings.Count(p.received(), `"type":"error"`)
+		other.send(t, `{"type":"task.thinking","elementId":"c","message":"hm"}`)
+		other.send(t, `{"type":"text.message.content","messageId":"mb","content":"two"}`)
+		other.send(t, `{"type":"text.message.end","messageId":"mb"}`)
+		other.received()
+		for element, want := range map[string]string{
+			"a": `"content":"one","status":"complete"`, "b": `"content":"two","status":"complete"`,
+		} {
+			other.send(t, fmt.Sprintf(`{"type":"replay.request","elementId":%q}`, element))
+			if got := other.received(); !strings.Contains(got, want) || element == "b" && !strings.Contains(got, `"name":"read","args":{},"status":"complete","result":"r"`) {
+				t.Errorf("%s: %s", element, got)
+			}
+		}
+		if refused != 2 {
+			t.Errorf("%d messages were refused", refused)
+		}
+	})
+}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/aguiwire"
+	"github.com/tapedeck/tapedeck/internal/jsonobj"
 	"github.com/tapedeck/tapedeck/view"
 )
 
@@ -75,7 +76,7 @@ type request struct {
 func (s *socket) serveReplay(o replayOptions, from int64) {
 	r := &replay{
 		socket: s, requests: make(chan request, maxRequests), wake: make(chan struct{}, 1),
-		out: &replayEncoder{options: o}, in: &replayDecoder{elements: make(map[string]*element)},
+		out: &replayEncoder{options: o}, in: &replayDecoder{elements: map[string]*element{}, mine: map[text]bool{}},
 		elements: newElements(), diagram: newDiagram(), names: map[string]*aguiwire.Naming{},
 	}
 	r.out.elements = r.elements
@@ -83,7 +84,10 @@ func (s *socket) serveReplay(o replayOptions, from int64) {
 	defer s.watch()()
 	var done sync.WaitGroup
 	done.Go(func() {
-		if err := r.follow(from); err != nil && s.ctx.Err() == nil {
+		switch err := r.follow(from); {
+		case errors.Is(err, errBroken):
+			s.end(err)
+		case err != nil && s.ctx.Err() == nil:
 			s.end(faultOf(err, websocket.StatusGoingAway))
 		}
 	})
@@ -138,6 +142,10 @@ func (r *replay) handle(m *replayMessage, raw []byte) error {
 	case m.Type == typeRequest:
 		return r.request(m.ElementID)
 	case m.Type == typeClear:
+		if m.ElementID == "" && jsonobj.Member(raw, "elementId") != nil {
+			_, err := threadOf("")
+			return err
+		}
 		return r.clear(ctx, m.ElementID)
 	case m.Type == typeTaskDone:
 		return r.completeTask(ctx, m, raw)

@@ -5,7 +5,29 @@ import (
 	"testing"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/view"
 )
+
+// TestWaitingTasks: the id of an element is that of each of its tasks that wait, and the id of
+// a question that of one of them.
+func TestWaitingTasks(t *testing.T) {
+	var w view.Workflow
+	err := json.Unmarshal([]byte(`{"activations":[
+		{"id":"1","element":"U","waits":[{"element":"U","permission":"per_1"}]},
+		{"id":"2","element":"U","waits":[{"element":"U","permission":"per_2"}]},
+		{"id":"3","element":"V","ended_at":"2000-01-01T00:00:00Z","waits":[{"element":"V","permission":"per_3"}]}]}`), &w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range map[string]struct {
+		tasks int
+		known bool
+	}{"U": {2, true}, "per_2": {1, true}, "V": {0, true}, "per_3": {0, true}, "W": {0, false}} {
+		if tasks, known := waitingTasks(&w, id); len(tasks) != want.tasks || known != want.known || want.tasks == 1 && tasks[0].id != id {
+			t.Errorf("%s: %v, %v", id, tasks, known)
+		}
+	}
+}
 
 // TestDecisions: the decision of a page is the value that the form of the task has for it, and
 // what the form cannot say is refused.
@@ -31,6 +53,8 @@ func TestDecisions(t *testing.T) {
 		{`{"decision":"approved","input":{"n":7}}`, yesNo, submit, `submit {"n":7,"t_approved":true}`},
 		{`{"input":{"n":7}}`, yesNo, submit, `submit {"n":7}`},
 		{`{"decision":"maybe"}`, yesNo, submit, ``},
+		{`{"decision":"approved","input":{"nope":2}}`, yesNo, submit, ``},
+		{`{"decision":"approved","input":{"nope":2}}`, nil, submit, ``},
 		{`{"decision":"approved"}`, enum, submit, `submit {"decision":"Approve it"}`},
 		{`{"decision":"rejected"}`, enum, submit, `submit {"decision":"Reject it"}`},
 		{`{"decision":"later"}`, enum, submit, `submit {"decision":"later"}`},

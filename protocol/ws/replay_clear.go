@@ -17,32 +17,36 @@ func (r *replay) clear(ctx context.Context, element string) error {
 		}
 		return r.clearThreads(ctx, r.elements.threads(element))
 	}
-	threads, busy, err := r.clearable(ctx)
-	if err != nil {
+	threads, kept, busy, err := r.clearable(ctx)
+	switch {
+	case err != nil:
 		return err
+	case !busy:
+		return r.revert(ctx, "")
 	}
-	if busy {
-		return r.clearThreads(ctx, threads)
+	if err = r.clearThreads(ctx, threads); err == nil && kept != "" {
+		err = tapedeck.Errorf(tapedeck.Conflict, "element %s keeps its history: the server is running it", kept).
+			WithHint("clear again when it has ended, or cancel the run first")
 	}
-	_, err = r.Verbs.Clear(ctx, api.Clear{Session: r.session, AllowEmpty: true})
 	return err
 }
 
 // clearable returns the threads of elements that a clear may revert while the server is busy
-// with the session. A page clears as soon as it hears that a workflow has started, so what
-// the server runs keeps its history: it would be cancelled otherwise.
-func (r *replay) clearable(ctx context.Context) (threads []string, busy bool, err error) {
+// with the session, and an element that keeps its history, "" for none. A page clears as soon
+// as it hears that a workflow has started, so what the server is running keeps its history:
+// it would be cancelled otherwise.
+func (r *replay) clearable(ctx context.Context) (threads []string, kept string, busy bool, err error) {
 	s, err := r.Sessions.Head(ctx, r.session)
 	if err != nil {
-		return nil, false, err
+		return nil, "", false, err
 	}
 	now, err := r.Views.Snapshot(ctx, r.session, view.Query{At: new(s.Head), Limit: 1})
 	if err != nil {
-		return nil, false, err
+		return nil, "", false, err
 	}
 	w, err := r.Views.Workflow(ctx, r.session, "", s.Head)
 	if err != nil {
-		return nil, false, err
+		return nil, "", false, err
 	}
 	runs := map[string]bool{} // threads
 	for i := range s.Runs {
@@ -52,21 +56,28 @@ func (r *replay) clearable(ctx context.Context) (threads []string, busy bool, er
 	}
 	if w != nil && w.Status == tapedeck.StatusRunning {
 		for i := range w.Activations {
-			runs[w.Activations[i].Thread] = true
+			if w.Activations[i].EndedAt == nil {
+				runs[w.Activations[i].Thread] = true
+			}
 		}
 		busy = true
 	}
 	for i := range now.Threads {
-		if name := now.Threads[i].Name; !runs[name] && r.elements.of(name).element != "" {
+		name := now.Threads[i].Name
+		switch element := r.elements.of(name).element; {
+		case element == "":
+		case runs[name]:
+			kept = element
+		default:
 			threads = append(threads, name)
 		}
 	}
-	return threads, busy, nil
+	return threads, kept, busy, nil
 }
 
 func (r *replay) clearThreads(ctx context.Context, threads []string) error {
 	for _, thread := range threads {
-		_, err := r.Verbs.Clear(ctx, api.Clear{Session: r.session, Thread: thread, AllowEmpty: true})
+		err := r.revert(ctx, thread)
 		if tapedeck.KindOf(err) == tapedeck.NotFound {
 			_, err = r.Sessions.Head(ctx, r.session)
 		}
@@ -75,4 +86,19 @@ func (r *replay) clearThreads(ctx context.Context, threads []string) error {
 		}
 	}
 	return nil
+}
+
+// maxClears is how often a clear is tried while backends go on writing: each of their
+// messages begins a run again, and a clear does not cancel one that it has not seen.
+const maxClears = 50
+
+// revert clears a thread, "" for all.
+func (r *replay) revert(ctx context.Context, thread string) (err error) {
+	for range maxClears {
+		_, err = r.Verbs.Clear(ctx, api.Clear{Session: r.session, Thread: thread, AllowEmpty: true})
+		if tapedeck.KindOf(err) != tapedeck.Conflict {
+			return err
+		}
+	}
+	return err
 }

@@ -19,7 +19,10 @@ import (
 type replayDecoder struct {
 	elements map[string]*element // by thread; what is not here is restored from the log
 	last     string              // the element that the socket named last
+	mine     map[text]bool       // texts that the socket has begun and not ended
 }
+
+type text struct{ thread, message string }
 
 // maxElements is how many elements a decoder remembers.
 const maxElements = 1000
@@ -29,6 +32,7 @@ type element struct {
 	thread, invocation string                  // invocation is "" without a run
 	texts              map[string]*writtenText // of the run, by the id of the message
 	calls              []namedCall
+	stale              bool // the log may have something else: only its names still serve
 }
 
 // A writtenText is a text that the backend writes. A run may open it again after its end.
@@ -45,7 +49,8 @@ func (d *replayDecoder) accept(ctx context.Context, h *handler, session string, 
 		return tapedeck.Errorf(tapedeck.Unsupported, "there are no messages of type %.64q", m.Type).
 			WithHint("a client sends %s, %s, %s, %s, and the messages of a backend", typeRequest, typeClear, typePing, typeTaskDone)
 	}
-	if m.ElementID == "" {
+	named := m.ElementID != ""
+	if !named {
 		if err := d.findElement(ctx, h, session, m); err != nil {
 			return err
 		}
@@ -54,24 +59,50 @@ func (d *replayDecoder) accept(ctx context.Context, h *handler, session string, 
 	if err != nil {
 		return err
 	}
-	d.last = m.ElementID
+	if named {
+		d.last = m.ElementID
+	}
+	return d.persist(ctx, h, session, thread, m)
+}
+
+// maxTries is how often a message is written while the log changes under it.
+const maxTries = 20
+
+// persist writes a message to the thread of its element. The log may have changed since the
+// last one, as by a clear: then a text that this socket has begun begins again, and its end
+// ends nothing.
+func (d *replayDecoder) persist(ctx context.Context, h *handler, session, thread string, m *replayMessage) error {
+	mine := text{thread, m.MessageID}
+	if m.Type == typeTextStart {
+		if len(d.mine) >= maxElements {
+			clear(d.mine)
+		}
+		d.mine[mine] = true
+	}
+	growing := d.mine[mine] && (m.Type == typeTextContent || m.Type == typeTextEnd)
+	if m.Type == typeTextEnd {
+		delete(d.mine, mine)
+	}
 	was := d.elements[thread]
-	err = d.write(ctx, h, session, thread, m)
-	if was == nil || tapedeck.KindOf(err) != tapedeck.Conflict {
-		return err
+	fresh := was == nil || was.stale
+	for range maxTries {
+		err := d.write(ctx, h, session, thread, m)
+		if tapedeck.KindOf(err) != tapedeck.Conflict || fresh && !growing {
+			return err
+		}
+		now, failed := d.element(ctx, h, session, thread) // as the log has it
+		switch {
+		case failed != nil, fresh && now.isOpen(m.MessageID):
+			return err
+		case !growing, now.isOpen(m.MessageID):
+		case m.Type == typeTextEnd:
+			return nil
+		default:
+			_ = d.write(ctx, h, session, thread, &replayMessage{Type: typeTextStart, ElementID: m.ElementID, MessageID: m.MessageID})
+		}
+		fresh = true
 	}
-	err = d.write(ctx, h, session, thread, m) // the log may have changed since, as by a rewind
-	if m.Type != typeTextContent || tapedeck.KindOf(err) != tapedeck.Conflict || !was.isOpen(m.MessageID) {
-		return err
-	}
-	if now, failed := d.element(ctx, h, session, thread); failed != nil || now.isOpen(m.MessageID) {
-		return err
-	}
-	// The text was reverted while it grows: it begins again.
-	if err = d.write(ctx, h, session, thread, &replayMessage{Type: typeTextStart, ElementID: m.ElementID, MessageID: m.MessageID}); err == nil {
-		err = d.write(ctx, h, session, thread, m)
-	}
-	return err
+	return d.write(ctx, h, session, thread, m)
 }
 
 // isOpen reports whether a text of the element is open.
@@ -80,22 +111,33 @@ func (el *element) isOpen(message string) bool {
 	return t != nil && t.open
 }
 
-// findElement gives a message the element of the text that it continues, or the one that the
-// socket named last.
+// findElement gives a message the element whose text or call it continues, or else the one
+// that the socket named last.
 func (d *replayDecoder) findElement(ctx context.Context, h *handler, session string, m *replayMessage) error {
 	m.ElementID = d.last
-	if m.MessageID != "" && m.Type != typeTextStart {
-		for thread, el := range d.elements {
-			if el.isOpen(m.MessageID) {
-				m.ElementID = strings.TrimPrefix(thread, threadPrefix)
-				return nil
-			}
+	switch {
+	case m.Type == typeToolEnd:
+		d.findCall(m)
+	case m.MessageID != "" && m.Type != typeTextStart:
+		if err := d.findText(ctx, h, session, m); err != nil {
+			return err
 		}
 	}
-	if m.ElementID != "" {
-		return nil
+	if m.ElementID == "" {
+		return tapedeck.Errorf(tapedeck.Invalid, "the message has no elementId, and this socket has named no element before")
 	}
-	now, err := h.Views.Snapshot(ctx, session, view.Query{Limit: maxShown}) // the socket may be new, and the text older
+	return nil
+}
+
+// findText gives a message the element of its text, which another socket may have begun.
+func (d *replayDecoder) findText(ctx context.Context, h *handler, session string, m *replayMessage) error {
+	for thread, el := range d.elements {
+		if el.isOpen(m.MessageID) {
+			m.ElementID = strings.TrimPrefix(thread, threadPrefix)
+			return nil
+		}
+	}
+	now, err := h.Views.Snapshot(ctx, session, view.Query{Limit: maxShown})
 	if err != nil {
 		return err
 	}
@@ -106,12 +148,34 @@ func (d *replayDecoder) findElement(ctx context.Context, h *handler, session str
 			return nil
 		}
 	}
-	return tapedeck.Errorf(tapedeck.Invalid, "the message has no elementId, and this socket has named no element before")
+	return nil
+}
+
+// findCall gives the end of a call the element that has it open, if the one that was named
+// last has not.
+func (d *replayDecoder) findCall(m *replayMessage) {
+	if el := d.elements[threadPrefix+d.last]; el != nil && el.call(m) >= 0 {
+		return
+	}
+	for _, thread := range slices.Sorted(maps.Keys(d.elements)) {
+		if d.elements[thread].call(m) >= 0 {
+			m.ElementID = strings.TrimPrefix(thread, threadPrefix)
+			return
+		}
+	}
+}
+
+// call returns the place of the open call that a message ends: by its id, or else the oldest
+// of its tool; -1 for none.
+func (el *element) call(m *replayMessage) int {
+	return slices.IndexFunc(el.calls, func(c namedCall) bool {
+		return m.ToolCallID == c.id || m.ToolCallID == "" && m.ToolName == c.name
+	})
 }
 
 // element returns what is open in a thread.
 func (d *replayDecoder) element(ctx context.Context, h *handler, session, thread string) (*element, error) {
-	if el := d.elements[thread]; el != nil {
+	if el := d.elements[thread]; el != nil && !el.stale {
 		return el, nil
 	}
 	el, err := restoreElement(ctx, h, session, thread)
@@ -136,7 +200,7 @@ func (d *replayDecoder) write(ctx context.Context, h *handler, session, thread s
 		_, err = h.Verbs.Append(ctx, tapedeck.Append{Session: session, Events: events})
 	}
 	if err != nil {
-		delete(d.elements, thread) // it may differ from the log now
+		el.stale = true // it may differ from the log now
 	}
 	return err
 }
@@ -260,6 +324,9 @@ func (el *element) rests() bool {
 func (el *element) payloads(m *replayMessage) ([]payload.Payload, error) {
 	switch m.Type {
 	case typeThinking:
+		if m.Message == "" {
+			return nil, tapedeck.Errorf(tapedeck.Invalid, "the message has no message")
+		}
 		content, _ := json.Marshal(m.Message) // a string can be encoded
 		return []payload.Payload{payload.MessageAdded{Message: payload.Message{ID: tapedeck.NewID("msg_"), Role: roleReasoning, Content: content}}}, nil
 	case typeTextStart:
@@ -363,9 +430,7 @@ func (el *element) toolStart(m *replayMessage) ([]payload.Payload, error) {
 // toolEnd answers the call with the id of the message or, without one, the oldest open
 // call of the tool.
 func (el *element) toolEnd(m *replayMessage) ([]payload.Payload, error) {
-	i := slices.IndexFunc(el.calls, func(c namedCall) bool {
-		return m.ToolCallID == c.id || m.ToolCallID == "" && m.ToolName == c.name
-	})
+	i := el.call(m)
 	if i < 0 {
 		return nil, tapedeck.Errorf(tapedeck.Conflict, "element %s has no open call of the tool %.64q", m.ElementID, m.ToolName).WithHint("send %s first", typeToolStart)
 	}

@@ -88,19 +88,22 @@ func (r *replay) completeTask(ctx context.Context, m *replayMessage, raw []byte)
 	if err != nil {
 		return err
 	}
-	w, err := r.Views.Workflow(ctx, r.session, "", now.At)
+	tasks, known, err := r.waitingTasks(ctx, now.At, a.TaskID)
 	if err != nil {
 		return err
 	}
-	element, permission, known := waitingTask(w, a.TaskID)
+	known = known || slices.ContainsFunc(now.Permissions, func(p view.Permission) bool { return p.ID == a.TaskID })
 	switch {
-	case !known:
+	case len(tasks) == 0 && !known:
 		return r.pass(ctx, m, raw)
-	case permission == "":
+	case len(tasks) == 0:
 		return tapedeck.Errorf(tapedeck.Conflict, "the task %.128q waits for no answer", a.TaskID).WithHint("it was answered before, or its run has ended")
+	case len(tasks) > 1:
+		return tapedeck.Errorf(tapedeck.Conflict, "%d tasks %.128q wait for an answer", len(tasks), a.TaskID).
+			WithHint("send the id of the question as taskId; the first is %s", tasks[0].id)
 	}
-	q := tapedeck.Question{ID: permission}
-	if i := slices.IndexFunc(now.Permissions, func(p view.Permission) bool { return p.ID == permission }); i >= 0 {
+	element, q := tasks[0].element, tapedeck.Question{ID: tasks[0].id}
+	if i := slices.IndexFunc(now.Permissions, func(p view.Permission) bool { return p.ID == q.ID }); i >= 0 {
 		p := &now.Permissions[i]
 		_ = json.Unmarshal(p.Form, &q.Form) // a form of another shape asks for nothing
 		for _, o := range p.Options {
@@ -116,13 +119,37 @@ func (r *replay) completeTask(ctx context.Context, m *replayMessage, raw []byte)
 	return err
 }
 
-// waitingTask returns the element of a user task of a workflow, and the question to which it
-// waits for an answer. The id is the element's or the question's. known says whether the
-// workflow has the task.
-func waitingTask(w *view.Workflow, id string) (element, permission string, known bool) {
-	if w == nil {
-		return "", "", false
+// waitingTasks returns the user tasks of the open workflows of the session that wait for an
+// answer. The id is the element's or the question's. known says whether a workflow has, or
+// had, such a task.
+func (r *replay) waitingTasks(ctx context.Context, at int64, id string) (tasks []userTask, known bool, err error) {
+	s, err := r.Sessions.Head(ctx, r.session)
+	if err != nil {
+		return nil, false, err
 	}
+	threads := []string{""} // the newest workflow
+	for i := range s.Runs {
+		if s.Runs[i].Owner != "" {
+			threads = append(threads, s.Runs[i].Thread)
+		}
+	}
+	seen := map[string]bool{}
+	for _, thread := range threads {
+		w, err := r.Views.Workflow(ctx, r.session, thread, at)
+		if err != nil {
+			return nil, false, err
+		}
+		if w == nil || seen[w.Invocation] {
+			continue
+		}
+		seen[w.Invocation] = true
+		found, has := waitingTasks(w, id)
+		tasks, known = append(tasks, found...), known || has
+	}
+	return tasks, known, nil
+}
+
+func waitingTasks(w *view.Workflow, id string) (tasks []userTask, known bool) {
 	for i := range w.Activations {
 		a := &w.Activations[i]
 		known = known || a.Element == id
@@ -132,11 +159,11 @@ func waitingTask(w *view.Workflow, id string) (element, permission string, known
 			}
 			known = true
 			if a.EndedAt == nil && wait.Answer == nil {
-				return wait.Element, wait.Permission, true
+				tasks = append(tasks, userTask{wait.Permission, wait.Element})
 			}
 		}
 	}
-	return "", "", known
+	return tasks, known
 }
 
 // answer returns the answer to a question. A decision is an option of the question, or goes
@@ -164,6 +191,11 @@ func (a *taskAnswer) answer(element string, q *tapedeck.Question) (api.Answer, e
 		}
 		if value != nil {
 			out.Input[f.ID] = value
+		}
+	}
+	for name := range a.Input {
+		if !slices.ContainsFunc(q.Form, func(f tapedeck.FormField) bool { return f.ID == name && !f.ReadOnly }) {
+			return out, tapedeck.Errorf(tapedeck.Invalid, "the form of the task %s has no field %.100q that can be filled in", element, name)
 		}
 	}
 	agrees := told || a.Decision == decisionApproved || a.Decision == "" && len(a.Input) > 0

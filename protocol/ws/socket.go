@@ -3,6 +3,7 @@ package ws
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -179,8 +180,14 @@ func (s *socket) send(message []byte) error {
 	s.lock <- struct{}{}
 	defer s.unlock()
 	s.stuck.Reset(hangup.WriteTimeout)
-	return s.conn.Write(context.Background(), websocket.MessageText, message)
+	if err := s.conn.Write(context.Background(), websocket.MessageText, message); err != nil {
+		return fmt.Errorf("%w: %w", errBroken, err)
+	}
+	return nil
 }
+
+// errBroken says that the client cannot be reached any more, which is no fault of the server.
+var errBroken = errors.New("the connection broke")
 
 // unlock ends a write.
 func (s *socket) unlock() {
