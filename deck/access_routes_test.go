@@ -436,6 +436,9 @@ func (g *guarded) ask(route string, r row, sender, session string) answer {
 	w := &cutting{ResponseRecorder: httptest.NewRecorder(), cut: cancel}
 	g.Handler().ServeHTTP(w, in)
 	body := strings.ReplaceAll(strings.ReplaceAll(w.Body.String(), session, "ID"), n, "NEW")
+	if strings.HasPrefix(body, `data: {"jsonrpc"`) && strings.Contains(body, `"error"`) { // the only event of a stream that cannot begin
+		body = strings.TrimPrefix(body, "data: ")
+	}
 	retry, _ := strconv.Atoi(w.Header().Get("Retry-After"))
 	return answer{w.Code, body, retry}
 }
