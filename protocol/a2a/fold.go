@@ -271,7 +271,8 @@ func (f *fold) wholeMessage(e *tapedeck.Event, m *payload.Message) (out []sdk.Ev
 		t.text.Reset()
 		t.text.WriteString(m.Text())
 		t.halves = payload.Halves{}
-		out = f.ends(e, t)
+		out = append(out, f.part(e, t, m.Text(), false))
+		out = append(out, f.ends(e, t)...)
 	}
 	for _, k := range m.ToolCalls {
 		c := f.calls[k.ID]
