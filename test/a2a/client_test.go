@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -62,6 +63,23 @@ func text(t *sdk.Task) string {
 	return b.String()
 }
 
+// artifacts are the artifacts of a task, as its updates make them.
+type artifacts []*sdk.Artifact
+
+func (l *artifacts) apply(e *sdk.TaskArtifactUpdateEvent) {
+	i := slices.IndexFunc(*l, func(a *sdk.Artifact) bool { return a.ID == e.Artifact.ID })
+	switch {
+	case i < 0:
+		*l = append(*l, &sdk.Artifact{ID: e.Artifact.ID, Parts: slices.Clone(e.Artifact.Parts)})
+	case e.Append:
+		(*l)[i].Parts = append((*l)[i].Parts, e.Artifact.Parts...)
+	default:
+		(*l)[i].Parts = slices.Clone(e.Artifact.Parts)
+	}
+}
+
+func (l artifacts) text() string { return text(&sdk.Task{Artifacts: l}) }
+
 // A run is streamed, its server is killed in the middle, and after the restart the task
 // has failed and its stream resumes after each event of the log.
 func TestKillInTheMiddle(t *testing.T) {
@@ -77,7 +95,8 @@ func killInTheMiddle(t *testing.T, binding sdk.TransportProtocol) {
 	c := connect(ctx, t, s, binding)
 
 	var task *sdk.Task
-	said, parts := "", 0
+	var said artifacts
+	parts := 0
 	for e, err := range c.SendStreamingMessage(ctx, message(strings.Repeat("on and on ", 50), "go")) {
 		if err != nil {
 			break // the server was killed
@@ -86,7 +105,7 @@ func killInTheMiddle(t *testing.T, binding sdk.TransportProtocol) {
 		case *sdk.Task:
 			task = e
 		case *sdk.TaskArtifactUpdateEvent:
-			said += e.Artifact.Parts[0].Text()
+			said.apply(e)
 			if parts++; parts == 5 {
 				s.Kill()
 			}
@@ -101,8 +120,8 @@ func killInTheMiddle(t *testing.T, binding sdk.TransportProtocol) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if now.Status.State != sdk.TaskStateFailed || !strings.HasPrefix(text(now), said) {
-		t.Errorf("the task is %s and has %q, want failed and at least %q", now.Status.State, text(now), said)
+	if now.Status.State != sdk.TaskStateFailed || !strings.HasPrefix(text(now), said.text()) {
+		t.Errorf("the task is %s and has %q, want failed and at least %q", now.Status.State, text(now), said.text())
 	}
 	for _, err := range c.SubscribeToTask(ctx, &sdk.SubscribeToTaskRequest{ID: task.ID}) {
 		if !errors.Is(err, sdk.ErrUnsupportedOperation) {
@@ -118,22 +137,23 @@ func resumes(ctx context.Context, t *testing.T, c *a2aclient.Client, want *sdk.T
 	last := int(want.Metadata["tapedeckOffset"].(float64))
 	for offset := 1; offset <= last; offset++ {
 		after := a2aclient.AttachServiceParams(ctx, a2aclient.ServiceParams{"Last-Event-ID": {fmt.Sprint(offset)}})
-		got, state := "", sdk.TaskStateUnspecified
+		var got artifacts
+		state := sdk.TaskStateUnspecified
 		for e, err := range c.SubscribeToTask(after, &sdk.SubscribeToTaskRequest{ID: want.ID}) {
 			if err != nil {
 				t.Fatalf("after %d: %v", offset, err)
 			}
 			switch e := e.(type) {
 			case *sdk.Task:
-				got, state = text(e), e.Status.State
+				got, state = slices.Clone(e.Artifacts), e.Status.State
 			case *sdk.TaskStatusUpdateEvent:
 				state = e.Status.State
 			case *sdk.TaskArtifactUpdateEvent:
-				got += e.Artifact.Parts[0].Text()
+				got.apply(e)
 			}
 		}
-		if got != text(want) || state != want.Status.State {
-			t.Errorf("after %d: %s and %q, want %s and %q", offset, state, got, want.Status.State, text(want))
+		if got.text() != text(want) || state != want.Status.State {
+			t.Errorf("after %d: %s and %q, want %s and %q", offset, state, got.text(), want.Status.State, text(want))
 		}
 	}
 }

@@ -98,7 +98,8 @@ func TestProxyOfAServerThatDies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	said, state, parts := "", sdk.TaskStateUnspecified, 0
+	var said artifacts
+	state, parts := sdk.TaskStateUnspecified, 0
 	m := sdk.NewMessage(sdk.MessageRoleUser, sdk.NewTextPart(strings.Repeat("word ", 300)))
 	for e, err := range c.SendStreamingMessage(ctx, &sdk.SendMessageRequest{Message: m}) {
 		if err != nil {
@@ -106,7 +107,7 @@ func TestProxyOfAServerThatDies(t *testing.T) {
 		}
 		switch e := e.(type) {
 		case *sdk.TaskArtifactUpdateEvent:
-			said += e.Artifact.Parts[0].Text()
+			said.apply(e)
 			if parts++; parts == 5 {
 				far.Kill()
 				testserver.Start(t, data, "--listen", net.JoinHostPort(u.Hostname(), u.Port()))
@@ -119,8 +120,8 @@ func TestProxyOfAServerThatDies(t *testing.T) {
 			}
 		}
 	}
-	if state != sdk.TaskStateFailed || !strings.HasPrefix(said, "Hello! You asked: word word") {
-		t.Errorf("got %s and %q", state, said)
+	if state != sdk.TaskStateFailed || !strings.HasPrefix(said.text(), "Hello! You asked: word word") {
+		t.Errorf("got %s and %q", state, said.text())
 	}
 }
 
@@ -133,7 +134,7 @@ func TestProxyThatDies(t *testing.T) {
 	c := p.start(ctx, t)
 	words := strings.TrimSpace(strings.Repeat("word ", 100))
 	var first *sdk.Task
-	var seen string
+	var seen artifacts
 	parts := 0
 	for e, err := range c.SendStreamingMessage(ctx, &sdk.SendMessageRequest{Message: sdk.NewMessage(sdk.MessageRoleUser, sdk.NewTextPart(words))}) {
 		if err != nil {
@@ -143,7 +144,7 @@ func TestProxyThatDies(t *testing.T) {
 		case *sdk.Task:
 			first = e
 		case *sdk.TaskArtifactUpdateEvent:
-			seen += e.Artifact.Parts[0].Text()
+			seen.apply(e)
 			if parts++; parts == 5 {
 				p.server.Kill()
 			}
@@ -151,7 +152,7 @@ func TestProxyThatDies(t *testing.T) {
 	}
 	c = p.start(ctx, t)
 	now, err := c.GetTask(ctx, &sdk.GetTaskRequest{ID: first.ID})
-	if err != nil || now.Status.State != sdk.TaskStateWorking || !strings.HasPrefix(text(now), seen) {
+	if err != nil || now.Status.State != sdk.TaskStateWorking || !strings.HasPrefix(text(now), seen.text()) {
 		t.Fatalf("after the restart the task is %+v, %v", now, err)
 	}
 	for e, err := range c.SubscribeToTask(ctx, &sdk.SubscribeToTaskRequest{ID: first.ID}) {

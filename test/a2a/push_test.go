@@ -25,7 +25,7 @@ type hook struct {
 	told chan struct{} // receives after each notification that was taken
 
 	mu     sync.Mutex
-	parts  []piece[string]
+	parts  []piece[*sdk.TaskArtifactUpdateEvent]
 	states []piece[sdk.TaskState]
 	refuse bool
 }
@@ -77,7 +77,7 @@ func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch e := e.Event.(type) {
 	case *sdk.TaskArtifactUpdateEvent:
-		h.parts = with(h.parts, from, e.Artifact.Parts[0].Text())
+		h.parts = with(h.parts, from, e)
 	case *sdk.TaskStatusUpdateEvent:
 		h.states = with(h.states, from, e.Status.State)
 	}
@@ -85,11 +85,11 @@ func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (h *hook) text() string {
-	var b strings.Builder
+	var l artifacts
 	for _, p := range h.parts {
-		b.WriteString(p.what)
+		l.apply(p.what)
 	}
-	return b.String()
+	return l.text()
 }
 
 // state returns the newest state.
