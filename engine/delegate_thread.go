@@ -52,7 +52,7 @@ func (r *run) delegateOn(ctx context.Context, d *tapedeck.Delegation) (tapedeck.
 // stopped is done from its beginning, with the prompt that the log has: the agent answers
 // as it would have answered before. Only a run that a jump has cut is continued, because
 // somebody has chosen what its agent still knows; so is one that waits for an answer, and
-// one whose state is in the log. actor is who asks.
+// one whose state is in the log. actor is the agent that gives the task.
 func (e *Engine) delegatedBefore(ctx context.Context, session, thread, actor string) (f predecessor, done *tapedeck.Delegated, err error) {
 	s, err := e.session(ctx, session)
 	if err != nil {

@@ -191,13 +191,13 @@ func (f *fold) textEnd(e *tapedeck.Event) []sdk.Event {
 		return nil
 	}
 	t.open = false
-	return f.ends(e, t)
+	return f.textComplete(e, t)
 }
 
-// ends returns the updates of a text that has ended: the message, and then the whole text
-// as the last part of its artifact. Pages of kagent, and ADK, read only the part that is
-// the last; what a status says they show until it comes.
-func (f *fold) ends(e *tapedeck.Event, t *text) []sdk.Event {
+// textComplete returns the updates of a text that has ended: the message, and then the whole
+// text as the last part of its artifact. Pages of kagent and ADK read only that part. Until
+// it comes, kagent shows the text of the status.
+func (f *fold) textComplete(e *tapedeck.Event, t *text) []sdk.Event {
 	t.halves.End()
 	out := f.said(e, t.role, t.id, sdk.NewTextPart(t.whole()))
 	if t.role != payload.RoleAssistant {
@@ -272,7 +272,7 @@ func (f *fold) wholeMessage(e *tapedeck.Event, m *payload.Message) (out []sdk.Ev
 		t.text.WriteString(m.Text())
 		t.halves = payload.Halves{}
 		out = append(out, f.part(e, t, m.Text(), false))
-		out = append(out, f.ends(e, t)...)
+		out = append(out, f.textComplete(e, t)...)
 	}
 	for _, k := range m.ToolCalls {
 		c := f.calls[k.ID]
@@ -281,7 +281,7 @@ func (f *fold) wholeMessage(e *tapedeck.Event, m *payload.Message) (out []sdk.Ev
 		}
 		c.args.Reset()
 		c.args.WriteString(k.Function.Arguments)
-		out = append(out, f.asks(e, c)...)
+		out = append(out, f.callComplete(e, c)...)
 	}
 	return out
 }
@@ -316,11 +316,11 @@ func (f *fold) callEnd(e *tapedeck.Event) []sdk.Event {
 	if c == nil {
 		return nil
 	}
-	return f.asks(e, c)
+	return f.callComplete(e, c)
 }
 
-// asks returns the update of a call whose arguments are complete.
-func (f *fold) asks(e *tapedeck.Event, c *toolCall) []sdk.Event {
+// callComplete returns the update of a tool call whose arguments have all arrived.
+func (f *fold) callComplete(e *tapedeck.Event, c *toolCall) []sdk.Event {
 	return f.said(e, payload.RoleAssistant, "call"+divider+c.id, callPart(c))
 }
 
@@ -425,7 +425,7 @@ func (f *fold) runError(e *tapedeck.Event) []sdk.Event {
 	_ = json.Unmarshal(e.Data, &d) // see partOf
 	var out []sdk.Event
 	for _, t := range f.closeTexts(e.Invocation) {
-		out = append(out, f.ends(e, t)...)
+		out = append(out, f.textComplete(e, t)...)
 	}
 	f.ended()
 	if d.Message == "" {

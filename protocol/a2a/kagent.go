@@ -194,7 +194,7 @@ func (c *call) saveRun(ctx context.Context, t *a2a03.Task) (any, error) {
 			own = append(own, m)
 		}
 	}
-	if len(t.History) > 0 && all.begins(own, t.History) < 0 {
+	if len(t.History) > 0 && all.match(own, t.History) < 0 {
 		return nil, tapedeck.Errorf(tapedeck.Conflict, "the messages are not those of task %.200q", t.ID).
 			WithHint("the agents of this server write the log; to rewind, save the effective history as a task whose id is that of the session")
 	}
@@ -242,7 +242,7 @@ func (c *call) rewindToHistory(ctx context.Context, session string, list []*a2a0
 	if err != nil {
 		return err
 	}
-	kept := all.begins(all.history, list)
+	kept := all.match(all.history, list)
 	switch kept {
 	case -1:
 		return tapedeck.Errorf(tapedeck.Conflict, "the messages are not a beginning of the conversation of session %s", session).
@@ -284,10 +284,10 @@ func (c *call) effective(ctx context.Context, session string) (*effective, error
 // ownID returns the id that a message has in the task of its run, see [fold.messageID].
 func ownID(m *sdk.Message) string { return strings.TrimSuffix(m.ID, divider+invocationOf(m)) }
 
-// begins returns how many of some active messages those of a list are, if they begin with
-// them, and otherwise -1. One without a text, such as a call of a tool, may be missing on
-// either side.
-func (all *effective) begins(history []*sdk.Message, list []*a2a03.Message) int {
+// match returns how many messages of a history a list has, or -1 if the list is not a
+// beginning of the history. A message without a text, such as a tool call, may be missing
+// in the list or in the history.
+func (all *effective) match(history []*sdk.Message, list []*a2a03.Message) int {
 	n := 0
 	for _, m := range list {
 		at := n
@@ -312,8 +312,8 @@ func (all *effective) begins(history []*sdk.Message, list []*a2a03.Message) int 
 	return n
 }
 
-// same reports whether an active message is m: by its id, or, because agents give messages
-// ids of their own, by its text. Nothing that m says of itself may be another.
+// same reports whether m is the message h of the history: by its id, or by its text if the
+// agent has given it an id of its own. Its role, text and invocation must not differ.
 func (all *effective) same(h *sdk.Message, m *a2a03.Message) bool {
 	if m == nil {
 		return false

@@ -109,3 +109,37 @@ func TestFramesWithoutAnElement(t *testing.T) {
 		}
 	})
 }
+
+// TestClearWhileBackendsWrite: a clear succeeds while several backends write, and none of
+// their messages is refused.
+func TestClearWhileBackendsWrite(t *testing.T) {
+	within(t, func(t *testing.T, w *world) {
+		page := w.dial(t, paths[ws.Replay])
+		defer func() { _ = page.CloseNow() }()
+		var backends []*peer
+		for range 4 {
+			p := w.dial(t, paths[ws.Replay])
+			defer func() { _ = p.CloseNow() }()
+			backends = append(backends, p)
+		}
+		for i := range 40 {
+			for k, p := range backends {
+				if i == 0 {
+					p.send(t, fmt.Sprintf(`{"type":"text.message.start","elementId":"e%d","messageId":"m%d"}`, k, k))
+				}
+				p.send(t, fmt.Sprintf(`{"type":"text.message.content","messageId":"m%d","content":%q}`, k, strings.Repeat("x", i+1)))
+			}
+			if i%5 == 4 {
+				page.send(t, `{"type":"clear.history"}`)
+			}
+		}
+		for k, p := range backends {
+			p.send(t, fmt.Sprintf(`{"type":"text.message.end","messageId":"m%d"}`, k))
+		}
+		for _, p := range append(backends, page) {
+			if got := p.received(); strings.Contains(got, `"type":"error"`) {
+				t.Error(got[max(0, strings.Index(got, `"type":"error"`)-20):][:300])
+			}
+		}
+	})
+}

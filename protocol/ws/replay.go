@@ -76,7 +76,7 @@ type request struct {
 func (s *socket) serveReplay(o replayOptions, from int64) {
 	r := &replay{
 		socket: s, requests: make(chan request, maxRequests), wake: make(chan struct{}, 1),
-		out: &replayEncoder{options: o}, in: &replayDecoder{elements: map[string]*element{}, mine: map[text]bool{}},
+		out: &replayEncoder{options: o}, in: &replayDecoder{elements: map[string]*element{}, mine: map[openKey]bool{}},
 		elements: newElements(), diagram: newDiagram(), names: map[string]*aguiwire.Naming{},
 	}
 	r.out.elements = r.elements

@@ -19,10 +19,8 @@ import (
 type replayDecoder struct {
 	elements map[string]*element // by thread; what is not here is restored from the log
 	last     string              // the element that the socket named last
-	mine     map[text]bool       // texts that the socket has begun and not ended
+	mine     map[openKey]bool    // texts that the socket has begun and not ended
 }
-
-type text struct{ thread, message string }
 
 // maxElements is how many elements a decoder remembers.
 const maxElements = 1000
@@ -72,7 +70,7 @@ const maxTries = 20
 // last one, as by a clear: then a text that this socket has begun begins again, and its end
 // ends nothing.
 func (d *replayDecoder) persist(ctx context.Context, h *handler, session, thread string, m *replayMessage) error {
-	mine := text{thread, m.MessageID}
+	mine := openKey{thread: thread, id: m.MessageID}
 	if m.Type == typeTextStart {
 		if len(d.mine) >= maxElements {
 			clear(d.mine)
@@ -111,8 +109,8 @@ func (el *element) isOpen(message string) bool {
 	return t != nil && t.open
 }
 
-// findElement gives a message the element whose text or call it continues, or else the one
-// that the socket named last.
+// findElement sets the element of a message that names none: the element whose text or call
+// the message continues, otherwise the element that the socket named last.
 func (d *replayDecoder) findElement(ctx context.Context, h *handler, session string, m *replayMessage) error {
 	m.ElementID = d.last
 	switch {
@@ -129,10 +127,14 @@ func (d *replayDecoder) findElement(ctx context.Context, h *handler, session str
 	return nil
 }
 
-// findText gives a message the element of its text, which another socket may have begun.
+// findText sets the element of a message to that of its text. Another socket may have begun
+// the text.
 func (d *replayDecoder) findText(ctx context.Context, h *handler, session string, m *replayMessage) error {
-	for thread, el := range d.elements {
-		if el.isOpen(m.MessageID) {
+	if el := d.elements[threadPrefix+d.last]; el != nil && el.isOpen(m.MessageID) {
+		return nil
+	}
+	for _, thread := range slices.Sorted(maps.Keys(d.elements)) {
+		if d.elements[thread].isOpen(m.MessageID) {
 			m.ElementID = strings.TrimPrefix(thread, threadPrefix)
 			return nil
 		}
@@ -151,8 +153,8 @@ func (d *replayDecoder) findText(ctx context.Context, h *handler, session string
 	return nil
 }
 
-// findCall gives the end of a call the element that has it open, if the one that was named
-// last has not.
+// findCall sets the element of the end of a call to an element that has this call open. The
+// element that was named last comes first.
 func (d *replayDecoder) findCall(m *replayMessage) {
 	if el := d.elements[threadPrefix+d.last]; el != nil && el.call(m) >= 0 {
 		return
