@@ -273,6 +273,25 @@ func (n *Narrator) Lossy(reason string, bytes int) {
 	}
 }
 
+// EquipmentName is the name of the CUSTOM event that has an [Equipment].
+const EquipmentName = "tapedeck.equipment"
+
+// Equipment is what an agent has said of itself when it began. Absent members are not known.
+type Equipment struct {
+	Model  string   `json:"model,omitempty"`
+	Tools  []string `json:"tools,omitempty"`
+	Skills []string `json:"skills,omitempty"`
+}
+
+// Event returns the event that records the equipment.
+func (q Equipment) Event() payload.Custom {
+	value, err := json.Marshal(q)
+	if err != nil {
+		value = json.RawMessage("{}") // never happens: every string can be encoded
+	}
+	return payload.Custom{Name: EquipmentName, Value: value}
+}
+
 // Subagent begins a sub-agent. Its lane has the id of the tool call that began it.
 // Its parent is the lane parent, or the lane of the call if parent is "". If the lane
 // exists, nothing happens. If the sub-agent was ended, it begins again: some

@@ -25,7 +25,7 @@ func (s *run) execute(c *call) error {
 	t := s.toolbox.byName[c.name]
 	switch {
 	case t == nil:
-		return s.result(c, tool.Failed("There is no tool %s. There are: %s.", c.name, s.toolbox.names()), 0)
+		return s.result(c, tool.Failed("There is no tool %s. There are: %s.", c.name, strings.Join(s.toolbox.names(), ", ")), 0)
 	case !isObject(arguments):
 		return s.result(c, tool.Failed("The arguments are not a JSON object."), 0)
 	}

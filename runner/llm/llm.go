@@ -92,8 +92,8 @@ func (r *Runner) Describe() (kind, description string) {
 	return "llm", "runs the model " + r.options.Model + " of " + r.options.Name
 }
 
-// Equipment implements [runner.Equipped]. It does not have the tools of MCP servers,
-// because they are unknown before the run has connected to the servers.
+// Equipment implements [runner.Equipped]. It does not have the tools of MCP servers: the
+// run reports them when it has connected to the servers.
 func (r *Runner) Equipment(in tapedeck.Invocation) runner.Equipment {
 	c, err := r.config(in.Config)
 	if err != nil {

@@ -36,6 +36,13 @@ func TestServers(t *testing.T) {
 	if got := summary(collect(t.Context(), w.runner(), in)); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
+	const equipment = `{"name":"tapedeck.equipment","value":{"model":"test-model","tools":["todo_write","one__say_it","two__say_it"]}}`
+	for e, err := range w.runner().Run(t.Context(), in) {
+		if err != nil || string(e.Data) != equipment {
+			t.Errorf("the first event is %s %s: %v", e.Type, e.Data, err)
+		}
+		break
+	}
 }
 
 // TestArgumentsOfServers: nobody is asked about a call that does not match the schema of a

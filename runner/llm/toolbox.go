@@ -4,6 +4,9 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/tapedeck/tapedeck/internal/narrate"
+	"github.com/tapedeck/tapedeck/payload"
+
 	"github.com/tapedeck/tapedeck/runner/llm/chat"
 	"github.com/tapedeck/tapedeck/runner/llm/mcp"
 	"github.com/tapedeck/tapedeck/runner/llm/tool"
@@ -49,7 +52,10 @@ func (s *run) equip() error {
 			b.byName[t.Name] = t
 		}
 	}
-	return nil
+	if len(o.Servers) == 0 {
+		return nil // RUN_STARTED has all of them
+	}
+	return s.yield(payload.NewEvent(narrate.Equipment{Model: s.config.Model, Tools: b.names()}.Event()))
 }
 
 // close disconnects from all servers concurrently, so that a slow server does not delay
@@ -91,10 +97,10 @@ func functionName(name string) string {
 	return name[:min(len(name), maxFunctionName)]
 }
 
-func (b *toolbox) names() string {
-	var names []string
+// names returns the names of the tools that the model gets.
+func (b *toolbox) names() (names []string) {
 	for _, f := range b.functions() {
 		names = append(names, f.Name)
 	}
-	return strings.Join(names, ", ")
+	return names
 }

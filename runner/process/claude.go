@@ -156,9 +156,9 @@ func (s *stream) claudeEvent(name string, e *claudeEvent) bool {
 	l := s.lanes[name]
 	switch e.Type {
 	case "message_start":
+		s.claudeTurn(l)
 		l.message, l.streaming, l.model = e.Message.ID, true, e.Message.Model
 		clear(l.blocks)
-		s.n.NextTurn(name)
 		s.claudeUsed(l, e.Message.ID, e.Message.Usage)
 	case "content_block_start":
 		l.blocks[e.Index] = e.Block
@@ -180,6 +180,12 @@ func (s *stream) claudeEvent(name string, e *claudeEvent) bool {
 		return e.Type == "ping"
 	}
 	return true
+}
+
+// claudeTurn begins a model call. The usage of the one before belongs to that.
+func (s *stream) claudeTurn(l *lane) {
+	s.flush(l)
+	s.n.NextTurn(l.name)
 }
 
 func (s *stream) claudeDelta(name string, l *lane, e *claudeEvent) bool {
@@ -236,11 +242,10 @@ func (s *stream) claudeAssistant(name string, m *claudeMessage) bool {
 	}
 	known := true
 	if !l.streaming {
-		l.model = m.Model
 		if m.ID != l.message {
-			s.n.NextTurn(name)
+			s.claudeTurn(l)
 		}
-		l.message = m.ID
+		l.message, l.model = m.ID, m.Model
 	}
 	for i := range blocks {
 		b := &blocks[i]

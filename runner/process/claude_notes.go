@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/tapedeck/tapedeck/internal/narrate"
 	"github.com/tapedeck/tapedeck/payload"
 )
 
@@ -16,11 +17,19 @@ import (
 func (s *stream) claudeSystem(raw json.RawMessage, l *claudeLine) {
 	switch l.Subtype {
 	case "init":
+		s.claudeEquipment(raw)
 		s.link(l.Session)
 		s.claudeProfile(raw)
 	case "hook_response":
 		s.claudeHook(raw)
 	}
+}
+
+// claudeEquipment reports the model, the tools and the skills.
+func (s *stream) claudeEquipment(raw json.RawMessage) {
+	var d narrate.Equipment
+	_ = json.Unmarshal(raw, &d) // what has another shape counts as absent
+	s.equipped(d)
 }
 
 // claudeProfile reports the permission mode and the tools, if the mode has changed.

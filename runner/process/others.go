@@ -14,6 +14,7 @@ import (
 type geminiLine struct {
 	Type    string          `json:"type"`
 	Session string          `json:"session_id"`
+	Model   string          `json:"model"`
 	Role    string          `json:"role"`
 	Content payload.Piece   `json:"content"`
 	Delta   bool            `json:"delta"`
@@ -40,6 +41,7 @@ func (s *stream) gemini(raw json.RawMessage) bool {
 	}
 	switch l.Type {
 	case "init":
+		s.equipped(narrate.Equipment{Model: l.Model})
 		s.link(l.Session)
 	case "message":
 		return s.geminiSays(&l)

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -152,6 +153,7 @@ func TestClaude(t *testing.T) {
 		t.Errorf("%d lines were kept as RAW", n)
 	}
 	compare(t, without(got, "RAW"),
+		`CUSTOM {"name":"tapedeck.equipment","value":{"tools":["Bash"]}}`,
 		`agent.linked {"runner":"process:x","nativeId":"s-1"}`,
 		`REASONING_START {"messageId":"r.m1"}`,
 		`REASONING_MESSAGE_START {"messageId":"r.m1","role":"reasoning"}`,
@@ -177,6 +179,24 @@ func TestClaude(t *testing.T) {
 	)
 }
 
+// TestClaudeTurns: the usage of a model call is of its turn, although it is reported when the
+// next one begins.
+func TestClaudeTurns(t *testing.T) {
+	var turns []int
+	in := tapedeck.Invocation{ID: "inv", Thread: tapedeck.MainThread, Task: "talk"}
+	for e, err := range scripted(t, "claude", process.Options{}).Run(t.Context(), in) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Type == tapedeck.UsageReported {
+			turns = append(turns, e.Turn)
+		}
+	}
+	if !slices.Equal(turns, []int{1, 2}) {
+		t.Errorf("the usage is of the turns %v", turns)
+	}
+}
+
 // TestClaudeNotes checks the notes that the SSE task protocol shows and for which
 // AG-UI has no event.
 func TestClaudeNotes(t *testing.T) {
@@ -185,6 +205,7 @@ func TestClaudeNotes(t *testing.T) {
 		t.Fatal(err)
 	}
 	compare(t, only(got, "CUSTOM"),
+		`CUSTOM {"name":"tapedeck.equipment","value":{"model":"m","tools":["Bash","Read"],"skills":["pdf"]}}`,
 		`CUSTOM {"name":"task.profile_switch","value":{"profile_name":"plan","profile_type":"permission_mode","tools":["Bash","Read"]}}`,
 		`CUSTOM {"name":"task.hook_triggered","value":{"decision":"deny","hook_event":"PreToolUse","message":"no shell","tool_name":"Bash"}}`,
 		`CUSTOM {"name":"task.hook_triggered","value":{"decision":"success","hook_event":"Stop","message":null,"tool_name":null}}`,
@@ -211,7 +232,7 @@ func TestClaudeSubagent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	compare(t, without(got, "RAW", "agent.linked", "usage"),
+	compare(t, without(got, "RAW", "CUSTOM", "agent.linked", "usage"),
 		`TOOL_CALL_START {"toolCallId":"c.t1","toolCallName":"Task"}`,
 		`TOOL_CALL_ARGS {"toolCallId":"c.t1","delta":"{\"subagent_type\":\"scout\",\"description\":\"look around\",\"prompt\":\"go\"}"}`,
 		`TOOL_CALL_END {"toolCallId":"c.t1"}`,

@@ -95,6 +95,13 @@ func (s *stream) link(id string) {
 	}
 }
 
+// equipped reports what the agent has said of itself, once.
+func (s *stream) equipped(q narrate.Equipment) {
+	if (q.Model != "" || q.Tools != nil || q.Skills != nil) && s.linked == "" {
+		s.n.Event(q.Event())
+	}
+}
+
 func (s *stream) say(lane, id, text string) {
 	s.worked = s.worked || text != ""
 	s.n.Say(lane, id, text)
