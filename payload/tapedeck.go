@@ -43,7 +43,7 @@ type PlanUpdated struct {
 // A PlanEntry is one step of a plan.
 type PlanEntry struct {
 	Content  string           `json:"content"`
-	Status   string           `json:"status"`             // "pending", "in_progress" or "completed"
+	Status   string           `json:"status"`             // "pending", "in_progress", "completed" or "cancelled"
 	Priority string           `json:"priority,omitempty"` // "high", "medium" or "low"
 	Extra    tapedeck.Members `json:"-"`
 }

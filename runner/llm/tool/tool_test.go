@@ -180,8 +180,8 @@ func TestLimits(t *testing.T) {
 
 func TestTodo(t *testing.T) {
 	b := newBench(t, nil)
-	got := b.call("todo_write", `{"todos":[{"content":"a","status":"completed"},{"content":"b","status":"in_progress","priority":"high"}]}`)
-	want := tool.Result{Text: "The list is stored: 1 to do, 1 done.", Plan: []payload.PlanEntry{{Content: "a", Status: "completed"}, {Content: "b", Status: "in_progress", Priority: "high"}}}
+	got := b.call("todo_write", `{"todos":[{"content":"a","status":"completed"},{"content":"b","activeForm":"bs","status":"in_progress","priority":"high"},{"content":"c","status":"cancelled"}]}`)
+	want := tool.Result{Text: "The list is stored: 1 to do, 1 done.", Plan: []payload.PlanEntry{{Content: "a", Status: "completed"}, {Content: "b", Status: "in_progress", Priority: "high"}, {Content: "c", Status: "cancelled"}}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
