@@ -109,6 +109,7 @@ var table = map[string]row{
 	"GET /login":                           {rule: anyone},
 	"POST /login":                          {rule: public, body: `{"token":"admin"}`, headers: []string{"Tapedeck-Login", "1"}},
 	"DELETE /login":                        {rule: public, headers: []string{"Tapedeck-Login", "1"}},
+	"GET /sse/api/v1/sessions/{id}":        {rule: reads},
 	"GET /sse/api/v1/sessions/{id}/events": sseOf(reads, ""),
 
 	"GET /metrics":                                        {rule: admins},

@@ -372,6 +372,8 @@ func querySchema(r *rest.Route, name string) *schema {
 		if isFilter {
 			return oneOf("native", "task")
 		}
+	case "begin":
+		return oneOf("task", "new")
 	case "until":
 		return oneOf("terminal", "none")
 	case "status":

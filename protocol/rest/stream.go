@@ -32,7 +32,7 @@ type subscription struct {
 	presence bool  // the stream has changes of presence
 }
 
-var streamParameters = append([]string{"fromOffset", "from", "lastEventId", "until", "presence"}, filterNames...)
+var streamParameters = append([]string{"fromOffset", "from", "lastEventId", "begin", "until", "presence"}, filterNames...)
 
 func parseSubscription(r *http.Request) (subscription, error) {
 	id, err := httpapi.SessionID(r)
@@ -43,6 +43,9 @@ func parseSubscription(r *http.Request) (subscription, error) {
 	s := subscription{session: id, filter: parseFilter(q)}
 	s.from, s.life = q.FromCursor()
 	s.until = q.OneOf("until", "", "terminal", "none") == "terminal"
+	if q.OneOf("begin", "", "task", "new") != "" {
+		q.Fail("begin goes with format=task only")
+	}
 	s.presence = q.OneOf("presence", "stored", "stored", "live") == "live"
 	if s.until && len(s.filter.Invocations) > 1 {
 		q.Fail("until=terminal goes with one invocation")

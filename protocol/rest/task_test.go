@@ -22,6 +22,7 @@ func TestTaskRequests(t *testing.T) {
 		"events":                           {200, 200},
 		"events?format=native":             {200, 200},
 		"events?format=tusk":               {400, 400},
+		"stream?begin=task":                {400, 400},
 		"events?format=native&format=task": {400, 400},
 	} {
 		for _, o := range []rest.Options{{Task: tasks}, {}} {

@@ -41,21 +41,46 @@ func (t *encoder) encode(ctx context.Context, e *tapedeck.Event) ([]event, error
 	for i, d := range list {
 		m, ok := d.data.(messageData)
 		out[i] = event{
-			Type: d.typ, Data: d.data, Sequence: sequence{e.Offset, i + 1, len(list)}, Timestamp: e.Time.UTC().Format(timeLayout),
+			Type: d.typ, Data: d.data, Sequence: sequenceOf(e.Offset, i), Timestamp: e.Time.UTC().Format(timeLayout),
 			partial: ok && m.Partial,
 		}
 	}
 	return out, nil
 }
 
+// data returns the events that e becomes. agent_start comes first if the agent of the run
+// begins with e.
 func (t *encoder) data(ctx context.Context, e *tapedeck.Event) ([]draft, error) {
-	switch e.Type {
-	case tapedeck.RunStarted:
+	begin, err := t.begins(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	out, err := t.rest(ctx, e)
+	return append(begin, out...), err
+}
+
+// begins returns agent_start if the agent of a run begins with e.
+func (t *encoder) begins(ctx context.Context, e *tapedeck.Event) ([]draft, error) {
+	if e.Type == tapedeck.RunStarted {
 		r := newRun(e, t.promptOf(e))
 		if e.Offset >= t.since {
 			t.runs[e.Invocation] = r
 		}
-		return drafts(typeAgentStart, r.start(t.session, e)), nil
+		return r.start(t.session, e), nil
+	}
+	if e.Type != tapedeck.RunFinished && !speaks(e) {
+		return nil, nil
+	}
+	r, err := t.run(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	return r.speaks(e), nil
+}
+
+// rest returns the events that e becomes, without agent_start.
+func (t *encoder) rest(ctx context.Context, e *tapedeck.Event) ([]draft, error) {
+	switch e.Type {
 	case tapedeck.AgentLinked:
 		return drafts(typeConnect, connectData{t.session}), nil
 	case tapedeck.Custom:

@@ -28,7 +28,17 @@ type taskEvent struct {
 	Type      string
 	Data      map[string]any
 	Timestamp string
-	Sequence  float64
+	Sequence  int64
+}
+
+// place is where an event comes from: an offset of the log, and "+2" for the third event that
+// the event at it becomes.
+func (e *taskEvent) place() string {
+	s := fmt.Sprint(e.Sequence / 1000)
+	if part := e.Sequence % 1000; part > 0 {
+		s += fmt.Sprint("+", part)
+	}
+	return s
 }
 
 func readTasks(t testing.TB, h http.Handler, target string) (p page) {
@@ -40,6 +50,18 @@ func readTasks(t testing.TB, h http.Handler, target string) (p page) {
 	}
 	return p
 }
+
+// ours is an event of the agent of a run of this server.
+func ours(typ, data string) tapedeck.Event {
+	e := do(typ, data)
+	e.Actor = "agent:a"
+	return e
+}
+
+const (
+	owned = `{~metadata~:{~tapedeck~:{~owner~:~srv_1~}}}`
+	begun = `agent_start {"model":null,"session_id":"s","skills":[],"task":"","tools":[]}`
+)
 
 // The events that each event of the log becomes.
 func TestEvents(t *testing.T) {
@@ -59,10 +81,26 @@ func TestEvents(t *testing.T) {
 		{"start of a run that resumes", []tapedeck.Event{
 			do("message.added", `{~message~:{~id~:~u~,~role~:~user~,~content~:~Hi~}}`),
 			do("RUN_STARTED", `{~threadId~:~t~,~runId~:~i~,~metadata~:{~tapedeck~:{~context~:~[It was cancelled]~}}}`),
-		}, `agent_start {"model":null,"session_id":"s","skills":[],"task":"[It was cancelled]\n\nHi","tools":[]}`},
+		}, `agent_start {"model":null,"session_id":"s","skills":[],"task":"Hi","tools":[]}`},
 		{"start of an agent whose equipment is known", []tapedeck.Event{
 			do("RUN_STARTED", `{~threadId~:~t~,~runId~:~i~,~metadata~:{~tapedeck~:{~model~:~m-1~,~tools~:[~Read~],~skills~:[~pdf~]}}}`),
 		}, `agent_start {"model":"m-1","session_id":"s","skills":["pdf"],"task":"","tools":["Read"]}`},
+		{"start of a run of this server", []tapedeck.Event{ours("RUN_STARTED", owned)}, ""},
+		{"it begins with the first event of the agent", []tapedeck.Event{ours("RUN_STARTED", owned), ours("TEXT_MESSAGE_START", `{~messageId~:~m~}`)}, begun},
+		{"or with what the agent says of itself", []tapedeck.Event{
+			ours("RUN_STARTED", owned), ours(tapedeck.AgentStarted, `{}`), ours("CUSTOM", `{~name~:~tapedeck.equipment~,~value~:{~model~:~m-2~,~tools~:[~Read~],~skills~:[~pdf~]}}`),
+		}, `agent_start {"model":"m-2","session_id":"s","skills":["pdf"],"task":"","tools":["Read"]}`},
+		{"not with what comes before the agent", []tapedeck.Event{
+			ours("RUN_STARTED", owned), ours("RAW", `{~event~:{}}`), ours("CUSTOM", `{~name~:~tapedeck.lossy~,~value~:{}}`),
+		}, ""},
+		{"not with an event of somebody else", []tapedeck.Event{ours("RUN_STARTED", owned), do("STATE_SNAPSHOT", `{~snapshot~:{}}`)}, ""},
+		{"only once", []tapedeck.Event{ours("RUN_STARTED", owned), ours("STATE_SNAPSHOT", `{~snapshot~:{}}`), ours("TEXT_MESSAGE_START", `{~messageId~:~m~}`)}, ""},
+		{"before the end of a run without a word", []tapedeck.Event{ours("RUN_STARTED", owned), do("RUN_FINISHED", `{}`)},
+			begun + `agent_complete {"duration_ms":1000,"model":null,"num_turns":0,"status":"COMPLETE","total_cost_usd":null,"usage":null}`},
+		{"before a cancel after which it can be resumed", []tapedeck.Event{ours("RUN_STARTED", owned), do("RUN_FINISHED", `{~outcome~:{~type~:~cancelled~},~metadata~:{~tapedeck~:{~resumable~:true}}}`)},
+			begun + `cancelled {"message":"Task was cancelled","resumable":true}`},
+		{"not before one after which it cannot", []tapedeck.Event{ours("RUN_STARTED", owned), do("RUN_FINISHED", `{~outcome~:{~type~:~cancelled~},~metadata~:{~tapedeck~:{~resumable~:false}}}`)},
+			`cancelled {"message":"Task was cancelled","resumable":false}`},
 		{"start by an external client", []tapedeck.Event{
 			do("RUN_STARTED", `{~threadId~:~t~,~runId~:~i~,~input~:{~messages~:[{~id~:~a~,~role~:~user~,~content~:~Do~}],~tools~:[{~name~:~Read~}]}}`),
 		}, `agent_start {"model":null,"session_id":"s","skills":[],"task":"Do","tools":["Read"]}`},
@@ -106,17 +144,28 @@ func TestEvents(t *testing.T) {
 			do("TOOL_CALL_START", `{~toolCallId~:~c~,~toolCallName~:~Read~}`), do("TOOL_CALL_END", `{~toolCallId~:~c~}`),
 			do("message.added", `{~message~:{~id~:~r~,~role~:~tool~,~toolCallId~:~c~,~content~:~~,~error~:~no~}}`),
 		}, `tool_complete {"duration_ms":1000,"is_error":true,"result":"no","tool_id":"c","tool_name":"Read"}`},
-		{"answer before the end of the input starts the tool", []tapedeck.Event{
+		{"answer before the end of the input starts and completes the tool", []tapedeck.Event{
 			do("TOOL_CALL_START", `{~toolCallId~:~c~,~toolCallName~:~Read~}`), do("TOOL_CALL_RESULT", `{~messageId~:~r~,~toolCallId~:~c~,~content~:~x~}`),
-		}, `tool_start {"tool_id":"c","tool_input":{},"tool_name":"Read"}`},
-		{"and the end of the input completes it", []tapedeck.Event{
+		}, `tool_start {"tool_id":"c","tool_input":{},"tool_name":"Read"}tool_complete {"duration_ms":0,"is_error":false,"result":"x","tool_id":"c","tool_name":"Read"}`},
+		{"and the end of the input nothing", []tapedeck.Event{
 			do("TOOL_CALL_START", `{~toolCallId~:~c~,~toolCallName~:~Read~}`), do("TOOL_CALL_RESULT", `{~messageId~:~r~,~toolCallId~:~c~,~content~:~x~}`), do("TOOL_CALL_END", `{~toolCallId~:~c~}`),
-		}, `tool_complete {"duration_ms":1000,"is_error":false,"result":"x","tool_id":"c","tool_name":"Read"}`},
+		}, ""},
 		{"answered twice", []tapedeck.Event{
 			do("TOOL_CALL_START", `{~toolCallId~:~c~,~toolCallName~:~Read~}`), do("TOOL_CALL_RESULT", `{~messageId~:~r~,~toolCallId~:~c~,~content~:~x~}`),
 			do("TOOL_CALL_RESULT", `{~messageId~:~r~,~toolCallId~:~c~,~content~:~y~}`),
 		}, ""},
-		{"plan", []tapedeck.Event{do("plan.updated", `{~entries~:[{~content~:~a~,~status~:~pending~}]}`)}, `tool_start {"tool_id":"plan_0","tool_input":{"todos":[{"content":"a","status":"pending"}]},"tool_name":"TodoWrite"}`},
+		{"plan", []tapedeck.Event{do("plan.updated", `{~entries~:[{~content~:~a~,~status~:~pending~}]}`)},
+			`tool_start {"tool_id":"plan_0","tool_input":{"todos":[{"content":"a","status":"pending"}]},"tool_name":"TodoWrite"}tool_complete {"duration_ms":0,"is_error":false,"result":"","tool_id":"plan_0","tool_name":"TodoWrite"}`},
+		{"a call that sets the plan", calls("todo_write", `{\~todos\~:[{\~content\~:\~a\~,\~activeForm\~:\~as\~,\~status\~:\~cancelled\~}]}`),
+			`tool_start {"tool_id":"c","tool_input":{"todos":[{"activeForm":"as","content":"a","status":"cancelled"}]},"tool_name":"TodoWrite"}`},
+		{"one in other words", calls("update_plan", `{\~plan\~:[{\~step\~:\~a\~,\~status\~:\~pending\~}]}`),
+			`tool_start {"tool_id":"c","tool_input":{"todos":[{"content":"a","status":"pending"}]},"tool_name":"TodoWrite"}`},
+		{"one without a plan", calls("todo_write", `{\~todos\~:7}`), `tool_start {"tool_id":"c","tool_input":{"todos":7},"tool_name":"todo_write"}`},
+		{"the plan of such a call", append(calls("todo_write", `{\~todos\~:[]}`), do("plan.updated", `{~entries~:[]}`)), ""},
+		{"the end of such a call", append(calls("todo_write", `{\~todos\~:[]}`), do("TOOL_CALL_RESULT", `{~messageId~:~r~,~toolCallId~:~c~,~content~:~x~}`)),
+			`tool_complete {"duration_ms":1000,"is_error":false,"result":"x","tool_id":"c","tool_name":"TodoWrite"}`},
+		{"the turn of such a call", append(calls("todo_write", `{\~todos\~:[]}`), do("usage.reported", `{}`)),
+			`conversation_turn {"duration_ms":0,"prompt_preview":"","response_preview":"","tools_used":["TodoWrite"],"turn_number":1}`},
 		{"plan of an agent with a tool for it", []tapedeck.Event{
 			do("TOOL_CALL_START", `{~toolCallId~:~c~,~toolCallName~:~TodoWrite~}`), do("plan.updated", `{~entries~:[{~content~:~a~,~status~:~pending~}]}`),
 		}, ""},
@@ -179,15 +228,22 @@ func TestEvents(t *testing.T) {
 			l.create(t, c.events...)
 			got, last := "", int64(len(c.events)-1)
 			for _, e := range readTasks(t, h, "s/events?format=task").Events {
-				if e.Sequence == float64(last) {
+				if e.Sequence/1000 == last {
 					data, _ := json.Marshal(e.Data)
-					got = e.Type + " " + string(data)
+					got += e.Type + " " + string(data)
 				}
 			}
 			if got != c.want {
 				t.Errorf("got\n%s\nwant\n%s", got, c.want)
 			}
 		})
+	}
+}
+
+// calls are the events of a call with arguments.
+func calls(name, args string) []tapedeck.Event {
+	return []tapedeck.Event{
+		do("TOOL_CALL_START", `{~toolCallId~:~c~,~toolCallName~:~`+name+`~}`), do("TOOL_CALL_ARGS", `{~toolCallId~:~c~,~delta~:~`+args+`~}`), do("TOOL_CALL_END", `{~toolCallId~:~c~}`),
 	}
 }
 
@@ -211,22 +267,22 @@ func TestWholeMessagesWithCalls(t *testing.T) {
 			log[i].Invocation = invocation
 		}
 		l.create(t, log...)
-		const want = "1 user_message, 1.1 message, 1.2 tool_start Tool x, 2 tool_start Tool y, 3 tool_complete Tool y, 4 tool_complete Tool x"
+		const want = "1 user_message, 2 message, 2+1 tool_start Tool x, 2+2 tool_start Tool y, 3 tool_complete Tool y, 4 tool_complete Tool x"
 		for _, path := range []string{"s/events?format=task", "s/events/history"} {
 			var got []string
 			for _, e := range readTasks(t, h, path).Events {
 				name, _ := e.Data["tool_name"].(string)
-				got = append(got, strings.TrimSpace(fmt.Sprint(e.Sequence, " ", e.Type, " ", name)))
+				got = append(got, strings.TrimSpace(fmt.Sprint(e.place(), " ", e.Type, " ", name)))
 			}
 			if strings.Join(got, ", ") != want {
 				t.Errorf("%s of %q: %s", path, invocation, strings.Join(got, ", "))
 			}
 		}
 		for _, cut := range []struct{ last, want string }{
-			{"1", "1.1 message, 1.2 tool_start, 2 tool_start, 3 tool_complete, 4 tool_complete"},
-			{"1.1", "1.2 tool_start, 2 tool_start, 3 tool_complete, 4 tool_complete"},
-			{"1.2", "2 tool_start, 3 tool_complete, 4 tool_complete"},
-			{"2", "3 tool_complete, 4 tool_complete"},
+			{"1000", "2 message, 2+1 tool_start, 2+2 tool_start, 3 tool_complete, 4 tool_complete"},
+			{"2000", "2+1 tool_start, 2+2 tool_start, 3 tool_complete, 4 tool_complete"},
+			{"2001", "2+2 tool_start, 3 tool_complete, 4 tool_complete"},
+			{"2002", "3 tool_complete, 4 tool_complete"},
 		} {
 			synctest.Test(t, func(t *testing.T) {
 				s := watch(t, h, "s/stream?format=task", "Last-Event-ID", cut.last)
@@ -240,6 +296,39 @@ func TestWholeMessagesWithCalls(t *testing.T) {
 	}
 }
 
+// A message with more calls than it can have numbers loses none: the last ones start with
+// their answers.
+func TestThousandCalls(t *testing.T) {
+	h, l := newHandler()
+	var list []string
+	log := []tapedeck.Event{do("session.created", `{}`), do("RUN_STARTED", `{}`), {}}
+	for i := range 1100 {
+		list = append(list, fmt.Sprintf(`{~id~:~c%d~,~type~:~function~,~function~:{~name~:~Read~,~arguments~:~{\~n\~:%[1]d}~}}`, i))
+		log = append(log, do("TOOL_CALL_RESULT", fmt.Sprintf(`{~messageId~:~r%d~,~toolCallId~:~c%[1]d~,~content~:~x~}`, i)))
+	}
+	log[2] = do("message.added", `{~message~:{~id~:~a~,~role~:~assistant~,~content~:~I look.~,~toolCalls~:[`+strings.Join(list, ",")+`]}}`)
+	l.create(t, log...)
+	last, started, completed := int64(-1), map[string]float64{}, 0
+	for _, e := range readTasks(t, h, "s/events/history").Events {
+		if e.Sequence <= last {
+			t.Fatalf("%d comes after %d", e.Sequence, last)
+		}
+		last = e.Sequence
+		switch id, _ := e.Data["tool_id"].(string); e.Type {
+		case "tool_start":
+			started[id] = e.Data["tool_input"].(map[string]any)["n"].(float64)
+		case "tool_complete":
+			if n, ok := started[id]; !ok || id != fmt.Sprint("c", n) {
+				t.Fatalf("%s was not started with its input", id)
+			}
+			completed++
+		}
+	}
+	if completed != 1100 {
+		t.Errorf("%d calls are complete", completed)
+	}
+}
+
 // Wherever a client continues, it gets the same events as a client that reads everything.
 func TestResumeAnywhere(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
@@ -250,7 +339,7 @@ func TestResumeAnywhere(t *testing.T) {
 		}
 		whole := readTasks(t, h, "s/events?format=task").Events
 		for cut := range len(events) + 1 {
-			want := slices.DeleteFunc(slices.Clone(whole), func(e taskEvent) bool { return e.Sequence <= float64(cut-1) })
+			want := slices.DeleteFunc(slices.Clone(whole), func(e taskEvent) bool { return e.Sequence/1000 < int64(cut) })
 			got := readTasks(t, h, fmt.Sprintf("s/events?format=task&from=%d", cut)).Events
 			if diff := cmp.Diff(want, got); diff != "" && len(want)+len(got) > 0 {
 				r.Fatalf("from %d (-want +got)\n%s", cut, diff)
@@ -281,13 +370,13 @@ func anyLog(r *rapid.T) []tapedeck.Event {
 			e.Invocation = fmt.Sprintf("i%d.%d", lane, runs[lane])
 			user := e
 			user.Type, user.Data = tapedeck.MessageAdded, json.RawMessage(`{"message":{"id":"u","role":"user","content":"Do `+e.Invocation+`"}}`)
-			e.Type, e.Data = tapedeck.RunStarted, json.RawMessage(`{}`)
+			e.Type, e.Data = tapedeck.RunStarted, json.RawMessage(rapid.SampledFrom([]string{`{}`, `{"metadata":{"tapedeck":{"owner":"srv_1"}}}`}).Draw(r, "run"))
 			log = append(log, user, e)
 			continue
 		default:
 			e.Invocation = fmt.Sprintf("i%d.%d", lane, runs[lane])
 		}
-		e.Turn = rapid.IntRange(0, 3).Draw(r, "turn")
+		e.Turn, e.Actor = rapid.IntRange(0, 3).Draw(r, "turn"), rapid.SampledFrom([]string{"", "agent:a"}).Draw(r, "actor")
 		e.Type = rapid.SampledFrom([]string{
 			"TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END",
 			"REASONING_MESSAGE_START", "REASONING_MESSAGE_CONTENT", "REASONING_MESSAGE_END",

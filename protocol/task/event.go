@@ -3,7 +3,6 @@ package task
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"strconv"
 )
 
@@ -36,25 +35,19 @@ type event struct {
 	partial bool // it is a part of a message; a finished message with the whole text follows
 }
 
-// A sequence is the number of an event: a client that sends it back continues after
-// it. It is the offset of the event in the log. If that becomes several events, the
-// last one has the offset. The others have fractions between the offset before and
-// this one, so that the numbers increase and no number is used twice.
-type sequence struct {
-	offset      int64
-	part, parts int // from 1; the last part has the offset
-}
+// perOffset is how many events of the protocol one event of the log can become.
+const perOffset = 1000
 
-func (s sequence) append(b []byte) []byte {
-	if s.part >= s.parts {
-		return strconv.AppendInt(b, s.offset, 10)
-	}
-	digits := len(strconv.Itoa(s.parts))
-	return fmt.Appendf(b, "%d.%0*d", s.offset-1, digits, s.part)
-}
+// A sequence is the number of an event: a client that sends it back continues after it.
+// It is a thousand times the offset of the event in the log, and the events that one event
+// of the log becomes are counted from there. So it is an integer that never changes, and
+// nothing else of the log must be known for it.
+type sequence int64
 
-// MarshalJSON implements [json.Marshaler].
-func (s sequence) MarshalJSON() ([]byte, error) { return s.append(nil), nil }
+func sequenceOf(offset int64, part int) sequence { return sequence(offset*perOffset + int64(part)) }
+
+// offset returns the offset of the event in the log.
+func (s sequence) offset() int64 { return int64(s) / perOffset }
 
 // A draft is an event without its time and number.
 type draft struct {
@@ -87,7 +80,7 @@ func (t *event) appendJSON(b []byte) ([]byte, error) {
 // appendFrame appends the event as a frame. life is the incarnation of the session, see
 // [httpapi.AppendIncarnation]: an EventSource sends it back with the number.
 func (t *event) appendFrame(b, life []byte) ([]byte, error) {
-	b = append(t.Sequence.append(append(b, "id: "...)), life...)
+	b = append(strconv.AppendInt(append(b, "id: "...), int64(t.Sequence), 10), life...)
 	b, err := t.appendJSON(append(b, "\ndata: "...))
 	return append(b, "\n\n"...), err
 }

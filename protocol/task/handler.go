@@ -2,7 +2,7 @@
 // task after the other, for web pages that start tasks and show the work of agents.
 // docs/protocol/task-events.md describes it.
 //
-// The protocol consists of three reads. Every other request of its clients is one of
+// The protocol consists of four reads. Every other request of its clients is one of
 // the HTTP API, see [Default].
 package task
 
@@ -30,6 +30,10 @@ type Options struct {
 	Sessions Sessions
 	Views    Views
 
+	// Since is when this server began. A page whose task was open then has lost its
+	// connection to the server before. The zero time: there was none before.
+	Since time.Time
+
 	Heartbeat time.Duration // a stream that is silent for this long sends a comment; 0 for 15 s
 	Logger    *slog.Logger  // for errors that clients must not see; nil for none
 }
@@ -52,10 +56,12 @@ type Views interface {
 type handler struct {
 	Options
 	*httpapi.Mux
+	places places
 }
 
 // The paths of the protocol, below [Root].
 const (
+	sessionPath = "/sessions/{id}"
 	eventsPath  = "/sessions/{id}/events"
 	historyPath = "/sessions/{id}/events/history"
 	streamPath  = "/sessions/{id}/stream"
@@ -70,7 +76,8 @@ func New(o Options) http.Handler {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	h := &handler{o, httpapi.NewMux(Root, o.Logger)}
+	h := &handler{Options: o, Mux: httpapi.NewMux(Root, o.Logger)}
+	h.Handle(http.MethodGet, sessionPath, h.session)
 	h.Handle(http.MethodGet, eventsPath, h.events)
 	h.Handle(http.MethodGet, historyPath, h.history)
 	h.Handle(http.MethodGet, streamPath, h.stream)
@@ -79,20 +86,25 @@ func New(o Options) http.Handler {
 
 // Default returns the HTTP API as clients of the protocol expect it: tasks answers
 // the protocol's own requests, unless they name another format, and api answers all
-// others. Both expect paths that begin with [Root], and so does the result.
+// others. Both expect paths that begin with [Root], and so does the result. The ids of
+// streams are numbers, without the incarnation, because such clients read them as numbers.
 func Default(tasks, api http.Handler) http.Handler {
 	mux := http.NewServeMux()
+	own := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		tasks.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), plain{}, true)))
+	})
 	serve := func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Query().Get("format") {
 		case "", "task":
-			tasks.ServeHTTP(w, r)
+			own.ServeHTTP(w, r)
 		default:
 			api.ServeHTTP(w, r)
 		}
 	}
 	mux.Handle("/", api)
+	mux.Handle("GET "+Root+sessionPath, own)
 	mux.HandleFunc("GET "+Root+streamPath, serve)
-	mux.Handle("GET "+Root+historyPath, tasks)
+	mux.Handle("GET "+Root+historyPath, own)
 	mux.HandleFunc("GET "+Root+eventsPath, func(w http.ResponseWriter, r *http.Request) { serve(w, preferStream(r)) })
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if path.Clean(r.URL.Path) != r.URL.Path { // mux would redirect it
@@ -101,6 +113,40 @@ func Default(tasks, api http.Handler) http.Handler {
 		}
 		mux.ServeHTTP(w, r)
 	})
+}
+
+// plain is the key of a request whose client reads the ids of a stream as numbers.
+type plain struct{}
+
+// session answers with a session whose status is one that clients of the protocol know.
+func (h *handler) session(w http.ResponseWriter, r *http.Request) error {
+	id, err := httpapi.SessionID(r)
+	if err == nil {
+		err = httpapi.ParseQuery(r).Err
+	}
+	if err != nil {
+		return err
+	}
+	s, err := h.Sessions.Head(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	switch s.Status {
+	case tapedeck.StatusWaiting: // a client that sees it follows the task
+		s.Status = tapedeck.StatusRunning
+	case tapedeck.StatusInterrupted: // the last event of the task was error, or agent_complete if it waits for an answer
+		s.Status = tapedeck.StatusFailed
+		_, _, err = findBackwards(r.Context(), h.Sessions, id, s.Head, func(e *tapedeck.Event) bool {
+			if e.Type == tapedeck.RunFinished {
+				s.Status = tapedeck.StatusComplete
+			}
+			return isEnd(e)
+		})
+	}
+	if err != nil {
+		return err
+	}
+	return httpapi.WriteJSON(w, http.StatusOK, s)
 }
 
 // preferStream makes r a request for an event stream, unless it accepts JSON: clients

@@ -13,6 +13,7 @@ import (
 type run struct {
 	started      time.Time // zero if its beginning is not known
 	prompt       string
+	waits        *startData          // agent_start of an agent that has not begun; nil after it was sent
 	messages     map[string]*message // the open messages
 	thoughts     map[string]*message
 	calls        map[string]*toolCall // the calls that are open or have no answer
@@ -39,8 +40,9 @@ type toolCall struct {
 	args    strings.Builder
 	started bool // tool_start was sent
 	at      time.Time
-	offset  int64       // at which it began
-	early   *toolAnswer // the answer that came before the arguments were complete
+	offset  int64 // at which it began
+
+	answered bool // tool_complete was sent, before the input was complete
 }
 
 // folds has the method of a run that applies an event, by the type of the event.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/tapedeck/tapedeck"
@@ -22,21 +21,27 @@ type subscription struct {
 	session string
 	filter  filter
 	from    int64
-	life    int64  // the incarnation of the session that from is of; 0 if the client does not say it
-	placed  bool   // the client says where to begin
-	resumed bool   // from comes after an event that the client has
-	partly  string // the number of the newest part of the event at from that the client has; "" for none
-	until   bool   // the stream ends with the last run
+	life    int64    // the incarnation of the session that from is of; 0 if the client does not say it
+	placed  bool     // the client says where to begin
+	resumed bool     // from comes after an event that the client has
+	after   sequence // the event at from that the client has received last; less if it has none of them
+	begin   string   // see [handler.begin]
+	until   bool     // the stream ends with the last run
 }
+
+// The values of begin beside "": a stream without a cursor begins with the whole newest task,
+// or with what comes now.
+const beginTask, beginNew = "task", "new"
 
 func parseSubscription(r *http.Request) (subscription, error) {
 	id, err := httpapi.SessionID(r)
 	if err != nil {
 		return subscription{}, err
 	}
-	q := httpapi.ParseQuery(r, append([]string{"fromOffset", "from", "lastEventId", "until", "presence"}, filterNames...)...)
-	s := subscription{session: id, filter: parseFilter(q), placed: q.HasFrom()}
+	q := httpapi.ParseQuery(r, append([]string{"fromOffset", "from", "lastEventId", "begin", "until", "presence"}, filterNames...)...)
+	s := subscription{session: id, filter: parseFilter(q), placed: q.HasFrom(), after: -1}
 	s.from, s.life = q.FromCursor()
+	s.begin = q.OneOf("begin", "", beginTask, beginNew)
 	s.until = q.OneOf("until", "terminal", "terminal", "none") == "terminal"
 	if q.OneOf("presence", "stored", "stored", "live") == "live" {
 		q.Fail("the task protocol has no presence")
@@ -49,23 +54,17 @@ func parseSubscription(r *http.Request) (subscription, error) {
 
 // resume continues after the event whose number the client received last.
 func (s *subscription) resume(last string, q *httpapi.Query) {
-	number, life, alive := strings.Cut(last, "@")
-	whole, fraction, divided := strings.Cut(number, ".")
-	n, ok := httpapi.ParseOffset(whole)
-	if divided {
-		_, isNumber := httpapi.ParseOffset(fraction)
-		ok, s.partly = ok && isNumber, number
+	number, life, ok := httpapi.ParseCursor(last)
+	if !ok {
+		q.Fail("the last event id must be the sequence number of an event, not %q", last)
 	}
-	if s.life = 0; alive {
-		var isNumber bool
-		s.life, isNumber = httpapi.ParseOffset(life)
-		ok = ok && isNumber && s.life > 0
-	}
-	if !ok || n+1 <= 0 {
-		q.Fail("the last event id must be the offset of an event, not %q", last)
-	}
-	s.from, s.resumed, s.placed = n+1, true, true
+	s.continueAfter(sequence(number))
+	s.life, s.resumed, s.placed = life, true, true
 }
+
+// continueAfter begins after an event. The other events that its event of the log becomes
+// may follow it, so that is read again.
+func (s *subscription) continueAfter(n sequence) { s.from, s.after = n.offset(), n }
 
 // stream sends a session as Server-Sent Events. Clients close the stream at the
 // first terminal event that they see. So without a cursor it begins with the newest
@@ -85,11 +84,15 @@ func (h *handler) stream(w http.ResponseWriter, r *http.Request) error {
 	switch {
 	case err != nil:
 		return err
-	case head.Closed && s.from == head.Head+1 && s.resumed: // after the error that cutOff has sent
+	case head.Closed && s.from == head.Head && s.resumed: // after the error that cutOff has sent
 		w.WriteHeader(http.StatusNoContent)
 		return nil
+	case s.resumed:
+		err = httpapi.CheckFrom(&head, s.session, s.from+1, true)
+	default:
+		err = httpapi.CheckFrom(&head, s.session, s.from, false)
 	}
-	if err := httpapi.CheckFrom(&head, s.session, s.from, s.resumed); err != nil {
+	if err != nil {
 		return err
 	}
 	if err := h.checkInvocations(r.Context(), &s, &head); err != nil {
@@ -100,8 +103,9 @@ func (h *handler) stream(w http.ResponseWriter, r *http.Request) error {
 		_, err := sse.Start(w)
 		return err
 	}
+	who := clientOf(r, &head)
 	if !s.placed {
-		if s.from, err = h.newestRun(r.Context(), &s, &head); err != nil {
+		if err := h.begin(r.Context(), who, &s, &head); err != nil {
 			return err
 		}
 	}
@@ -109,7 +113,11 @@ func (h *handler) stream(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return h.follow(r, f)
+	err = h.follow(r, f)
+	if !f.complete && s.filter.plain() {
+		h.places.put(who, f.sent)
+	}
+	return err
 }
 
 func (h *handler) follow(r *http.Request, f *follower) error {
@@ -120,7 +128,10 @@ func (h *handler) follow(r *http.Request, f *follower) error {
 			err = f.page(r.Context(), page)
 		}
 		switch {
-		case errors.Is(err, errEnd), errors.Is(err, sse.ErrDisconnected):
+		case errors.Is(err, errEnd):
+			f.complete = true
+			return nil
+		case errors.Is(err, sse.ErrDisconnected):
 			return nil
 		case err != nil && !f.out.Started():
 			return err
@@ -223,6 +234,9 @@ type follower struct {
 	idle     bool            // the session had no run then
 	caughtUp bool            // all events below head were looked at
 	ended    bool            // a run has ended
+	newest   sequence        // the newest event that was formed
+	sent     sequence        // the newest event that was sent; at first that after which the stream begins
+	complete bool            // the stream has ended because nothing follows
 	open     map[string]bool // the invocations of the open runs
 }
 
@@ -235,9 +249,14 @@ func (h *handler) newFollower(ctx context.Context, w http.ResponseWriter, s subs
 		// The hub's clock restarts at every page, the stream's only when it sends. With
 		// half a heartbeat the comments are still in time.
 		subscription: s, w: w, out: sse.NewStream(w, h.Heartbeat/2), encoder: t, passed: s.from - 1,
-		gen: head.Gen, suffix: httpapi.AppendIncarnation(nil, head),
+		gen:  head.Gen,
 		head: head.Head, idle: !head.Status.Begun(), open: make(map[string]bool),
 	}
+	if ctx.Value(plain{}) == nil {
+		f.suffix = httpapi.AppendIncarnation(nil, head)
+	}
+	f.newest = max(s.after, sequenceOf(s.from, 0)-1)
+	f.sent = f.newest
 	for _, r := range head.Runs {
 		if s.filter.selects(r.Thread, r.Invocation) {
 			f.open[r.Invocation] = true
@@ -264,6 +283,7 @@ func (f *follower) page(ctx context.Context, p tapedeck.Page) error {
 	if e := f.out.Send(b); e != nil {
 		return e
 	}
+	f.sent = f.newest
 	return err
 }
 
@@ -300,16 +320,17 @@ func (f *follower) frames(ctx context.Context, b []byte, p tapedeck.Page) ([]byt
 	return b, nil
 }
 
-// appendFrames appends the frames of an event of the log, without the parts that the
+// appendFrames appends the frames of an event of the log, without the events that the
 // client has.
 func (f *follower) appendFrames(b []byte, out []event) (_ []byte, err error) {
 	for i := range out {
-		if s := out[i].Sequence; s.offset == f.from && s.part < s.parts && string(s.append(nil)) <= f.partly {
+		if out[i].Sequence <= f.after {
 			continue
 		}
 		if b, err = out[i].appendFrame(b, f.suffix); err != nil {
 			return b, err
 		}
+		f.newest = out[i].Sequence
 	}
 	return b, nil
 }
@@ -348,7 +369,7 @@ func (f *follower) cutOff(b []byte, text, typ string, offset int64) ([]byte, err
 		return b, errEnd
 	}
 	end := event{
-		Type: typeError, Data: errorData{text, typ}, Sequence: sequence{offset: offset},
+		Type: typeError, Data: errorData{text, typ}, Sequence: sequenceOf(offset, 0),
 		Timestamp: time.Now().UTC().Format(timeLayout),
 	}
 	b, err := end.appendFrame(b, f.suffix)

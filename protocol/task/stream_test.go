@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -21,17 +22,23 @@ import (
 	"github.com/tapedeck/tapedeck/protocol/task"
 )
 
-// received returns the events that a client has received, as sequence and type. It checks
-// that the id of each frame is the sequence of its event.
+// received returns the events that a client has received, as place and type. It checks
+// that the id of each frame is the sequence of its event and the incarnation of the session.
 func received(t *testing.T, s *apitest.Client) string {
+	t.Helper()
+	return receivedWith(t, s, `^%d@\d+$`)
+}
+
+// receivedWith is received for ids of another form.
+func receivedWith(t *testing.T, s *apitest.Client, form string) string {
 	t.Helper()
 	var b strings.Builder
 	for _, f := range s.Frames(t) {
 		var e taskEvent
-		if err := json.Unmarshal(f.Data, &e); err != nil || !strings.HasPrefix(f.ID, fmt.Sprint(e.Sequence)+"@") || f.Event != "" {
+		if err := json.Unmarshal(f.Data, &e); err != nil || !regexp.MustCompile(fmt.Sprintf(form, e.Sequence)).MatchString(f.ID) || f.Event != "" {
 			t.Errorf("frame %s %q %s: %v", f.ID, f.Event, f.Data, err)
 		}
-		fmt.Fprintf(&b, "%v %s, ", e.Sequence, e.Type)
+		fmt.Fprintf(&b, "%s %s, ", e.place(), e.Type)
 	}
 	return strings.TrimSuffix(b.String(), ", ")
 }
@@ -60,12 +67,12 @@ func TestStream(t *testing.T) {
 		{"from the beginning", two, nothing, "&from=0", "", run1 + ", " + run2, false},
 		{"from the beginning, with an open run", half, finish, "&from=0", "", run1 + ", " + run2, false},
 		{"from the head, for the next", one, func(t *testing.T, l log) { l.play(t, "b") }, "&from=7", "", run2, false},
-		{"after the end of the last but one", half, finish, "", "6", run2, false},
-		{"in the middle of the last but one", half, finish, "", "3", "4 message, 5 message, 6 agent_complete, " + run2, false},
-		{"in the middle of the last", half, finish, "", "9", "10 message, 11 message, 12 agent_complete", false},
-		{"the same, with a parameter", half, finish, "&lastEventId=9", "", "10 message, 11 message, 12 agent_complete", false},
-		{"after all events so far", half, finish, "", "11", "12 agent_complete", false},
-		{"after the end", two, nothing, "", "12", "", false},
+		{"after the end of the last but one", half, finish, "", "6000", run2, false},
+		{"in the middle of the last but one", half, finish, "", "3000", "4 message, 5 message, 6 agent_complete, " + run2, false},
+		{"in the middle of the last", half, finish, "", "9000", "10 message, 11 message, 12 agent_complete", false},
+		{"the same, with a parameter", half, finish, "&lastEventId=9000", "", "10 message, 11 message, 12 agent_complete", false},
+		{"after all events so far", half, finish, "", "11000", "12 agent_complete", false},
+		{"after the end", two, nothing, "", "12000", "", false},
 		{"one invocation", two, nothing, "&invocation=a", "", run1, false},
 		{"one invocation, open", half, finish, "&invocation=b", "", run2, false},
 		{"two at once", func(t *testing.T, l log) { l.play(t, "a", "RUN_FINISHED"); l.play(t, "b", "RUN_FINISHED") },
@@ -225,7 +232,7 @@ func TestHistory(t *testing.T) {
 		}
 		var types []string
 		for _, e := range got {
-			types = append(types, fmt.Sprintf("%v %s", e.Sequence, e.Type))
+			types = append(types, fmt.Sprintf("%s %s", e.place(), e.Type))
 			if e.Data["is_partial"] == true {
 				t.Error("it has a partial message")
 			}
@@ -262,7 +269,7 @@ func TestHistoryIsActive(t *testing.T) {
 		} {
 			var got []string
 			for _, e := range readTasks(t, h, "s/events/history?"+query).Events {
-				got = append(got, fmt.Sprintf("%v %s", e.Sequence, e.Type))
+				got = append(got, fmt.Sprintf("%s %s", e.place(), e.Type))
 			}
 			if s := strings.Join(got, ", "); s != want {
 				t.Errorf("%s\ngot  %s\nwant %s", query, s, want)
@@ -286,7 +293,7 @@ func TestQueries(t *testing.T) {
 		"s/events?format=task&channel=chunks":       400,
 		"s/stream?format=task&type=RUN_STARTED":     400,
 		"s/stream?format=task&from=9":               400,
-		"s/stream?format=task&lastEventId=1":        400,
+		"s/stream?format=task&lastEventId=1000":     400,
 		"s/stream?format=tusk":                      400,
 		"s/events?format=task&reverse=true":         400,
 		"s/events?format=task&from=2":               400,
@@ -351,7 +358,7 @@ func TestDefault(t *testing.T) {
 		for _, accept := range []string{"text/event-stream", "*/*", ""} {
 			c := watch(t, h, "s/events?token=x", "Accept", accept)
 			synctest.Wait()
-			if got := received(t, c); got != run1 {
+			if got := receivedWith(t, c, "^%d$"); got != run1 {
 				t.Errorf("accepting %q: %s", accept, got)
 			}
 			c.Disconnect()
@@ -364,7 +371,7 @@ func TestDefault(t *testing.T) {
 			t.Errorf("accepting JSON: %d %s", page.Status, page.Text())
 		}
 		for target, accept := range map[string]string{
-			"s/stream?format=native": "", "s/events?format=native": "text/event-stream", "s/snapshot": "", "s": "", "/events": "",
+			"s/stream?format=native": "", "s/events?format=native": "text/event-stream", "s/snapshot": "", "/events": "",
 		} {
 			c := watch(t, h, target)
 			if <-c.Done; c.Status != http.StatusTeapot || c.Text() != "GET "+accept {
@@ -376,6 +383,33 @@ func TestDefault(t *testing.T) {
 			t.Errorf("an append: %d %s", w.Code, w.Body)
 		}
 	})
+}
+
+// A session has a status that clients of the protocol know.
+func TestSession(t *testing.T) {
+	ask := tapedeck.Event{Type: tapedeck.PermissionRequested, Invocation: "a", Data: json.RawMessage(`{"id":"p","message":"May I?","options":[{"id":"yes"}]}`)}
+	for want, end := range map[string]tapedeck.Event{
+		`running`: ask, `complete`: do("RUN_FINISHED", `{~outcome~:{~type~:~interrupt~,~interrupts~:[{}]}}`),
+		`failed`: do("RUN_ERROR", `{~message~:~no~,~code~:~interrupted_by_restart~}`), `cancelled","resumable":false`: do("RUN_FINISHED", `{~outcome~:{~type~:~cancelled~},~metadata~:{~tapedeck~:{~resumable~:false}}}`),
+	} {
+		tasks, l := newHandler()
+		h := task.Default(tasks, http.NotFoundHandler())
+		l.create(t, created())
+		l.play(t, "a", "RUN_FINISHED")
+		end.Invocation = "a"
+		l.append(t, end)
+		s := watch(t, h, "s")
+		if <-s.Done; s.Status != http.StatusOK || !strings.Contains(s.Text(), `"status":"`+want) {
+			t.Errorf("after %s: %d %s", end.Type, s.Status, s.Text())
+		}
+	}
+	tasks, _ := newHandler()
+	for target, want := range map[string]int{"none": 404, "none?x=1": 400} {
+		s := watch(t, task.Default(tasks, http.NotFoundHandler()), target)
+		if <-s.Done; s.Status != want {
+			t.Errorf("%s: %d %s", target, s.Status, s.Text())
+		}
+	}
 }
 
 // TestErrorsAreJSON: a path or a method that the protocol does not have is an error of
@@ -457,7 +491,7 @@ func TestIncarnation(t *testing.T) {
 		last := s.LastID(t)
 		ways := [][2]string{
 			{"s/stream?format=task", last}, {"s/stream?format=task&lastEventId=" + last, ""}, {"s/stream?format=task&from=2@1", ""},
-			{"s/stream?format=task", "2.1@1"}, {"s/stream?format=task", "90@1"}, {"s/events?format=task&from=2@1", ""}, {"s/events/history?from=2@1", ""},
+			{"s/stream?format=task", "2001@1"}, {"s/stream?format=task", "90000@1"}, {"s/events?format=task&from=2@1", ""}, {"s/events/history?from=2@1", ""},
 		}
 		ask := func(way [2]string) (int, string) {
 			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/v1/sessions/"+way[0], nil)
@@ -466,7 +500,7 @@ func TestIncarnation(t *testing.T) {
 			h.ServeHTTP(w, r)
 			return w.Code, w.Body.String()
 		}
-		if status, body := ask(ways[0]); last != "6@1" || status != http.StatusNoContent {
+		if status, body := ask(ways[0]); last != "6000@1" || status != http.StatusNoContent {
 			t.Fatalf("%s: %d %s", last, status, body)
 		}
 		if err := l.Delete(t.Context(), "s"); err != nil {
@@ -480,7 +514,7 @@ func TestIncarnation(t *testing.T) {
 				t.Errorf("%v: %d %s", way, status, body)
 			}
 		}
-		for _, last := range []string{"6@", "6@0", "6@x", "@1", "6@1@1", "6@1.1"} {
+		for _, last := range []string{"6@", "6@0", "6@x", "@1", "6@1@1", "6@1.1", "6.1"} {
 			if status, body := ask([2]string{"s/stream?format=task", last}); status != http.StatusBadRequest {
 				t.Errorf("%s: %d %s", last, status, body)
 			}

@@ -3,9 +3,11 @@ package task
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/httpapi"
+	"github.com/tapedeck/tapedeck/internal/narrate"
 	"github.com/tapedeck/tapedeck/payload"
 )
 
@@ -43,7 +45,9 @@ func (r *run) wholeMessage(e *tapedeck.Event, m *payload.Message) (out []draft) 
 		}
 		c := r.call(k.ID, k.Function.Name, e)
 		c.args.WriteString(k.Function.Arguments)
-		out = append(out, draft{typeToolStart, c.start(k.ID, e)})
+		if len(out) < perOffset-1 { // agent_start may precede them; the calls after that start with their answer
+			out = append(out, draft{typeToolStart, r.begin(c, k.ID, e)})
+		}
 	}
 	return out
 }
@@ -57,27 +61,58 @@ func (r *run) callArgs(e *tapedeck.Event) []draft {
 }
 
 // callEnd starts the tool, because its input is complete. If the answer of the tool
-// arrived before the end of its input, answered started the tool, and callEnd completes
-// it.
+// arrived before, it has started the tool.
 func (r *run) callEnd(e *tapedeck.Event) []draft {
 	id := partOf(e).ToolCallID
 	c := r.calls[id]
 	switch {
 	case c == nil:
 		return nil
-	case c.early != nil:
-		return r.answered(e, *c.early)
+	case c.answered:
+		delete(r.calls, id)
+		return nil
 	case c.started:
 		return nil
 	}
-	return drafts(typeToolStart, c.start(id, e))
+	return drafts(typeToolStart, r.begin(c, id, e))
 }
 
-func (c *toolCall) start(id string, e *tapedeck.Event) toolStartData {
+// begin starts the tool of a call.
+func (r *run) begin(c *toolCall, id string, e *tapedeck.Event) toolStartData {
 	c.started, c.at = true, e.Time
-	d := toolStartData{Name: c.name, ID: id, Input: toolInput(payload.Whole(c.args.String()))}
+	args := payload.Whole(c.args.String())
 	c.args.Reset()
-	return d
+	if plan, ok := planOf(c.name, args); ok {
+		if i := slices.Index(r.turn.tools, c.name); i >= 0 {
+			r.turn.tools[i] = todoTool
+		}
+		c.name, r.usesTodoTool = todoTool, true
+		return toolStartData{Name: todoTool, ID: id, Input: plan}
+	}
+	return toolStartData{Name: c.name, ID: id, Input: toolInput(args)}
+}
+
+// planOf returns the input of todoTool for a call of another tool that sets the plan, such as
+// todo_write: clients know only that one. It reports false for a call that does not.
+func planOf(name, args string) (json.RawMessage, bool) {
+	entries, ok := narrate.Todos(name, json.RawMessage(args))
+	if !ok || name == todoTool {
+		return nil, false
+	}
+	var input struct{ Todos json.RawMessage }
+	if _ = json.Unmarshal([]byte(args), &input); input.Todos != nil {
+		return json.RawMessage(args), true // it has more than the entries
+	}
+	return todoInput(entries), true
+}
+
+// todoInput returns a plan as the input of todoTool.
+func todoInput(entries []payload.PlanEntry) json.RawMessage {
+	raw, err := json.Marshal(map[string][]payload.PlanEntry{"todos": httpapi.OrEmpty(entries)})
+	if err != nil {
+		return json.RawMessage("{}") // never happens: the entries were decoded
+	}
+	return raw
 }
 
 // toolInput returns the arguments of a call as an object, also if the model wrote no
@@ -112,23 +147,22 @@ func (r *run) callResult(e *tapedeck.Event) []draft {
 	return r.answered(e, a)
 }
 
-// answered completes a tool. A client must see the start of a tool before its end. If
-// the input of the call is not complete yet, answered starts the tool and keeps the
-// answer; callEnd completes it.
-func (r *run) answered(e *tapedeck.Event, a toolAnswer) []draft {
+// answered completes a tool. A client must see the start of a tool before its end, so
+// answered also starts a tool that has not started, with the input so far.
+func (r *run) answered(e *tapedeck.Event, a toolAnswer) (out []draft) {
 	c := r.calls[a.ToolCallID]
 	switch {
 	case a.ToolCallID == "":
 		return nil
 	case c == nil:
 		c = &toolCall{at: e.Time} // its run has ended
-	case !c.started:
-		c.early = &a
-		return drafts(typeToolStart, c.start(a.ToolCallID, e))
-	case c.early != nil && e.Type != tapedeck.ToolCallEnd:
-		return nil // a second answer
+	case c.answered:
+		return nil
+	case c.started:
+		delete(r.calls, a.ToolCallID)
+	default:
+		out, c.answered = drafts(typeToolStart, r.begin(c, a.ToolCallID, e)), true
 	}
-	delete(r.calls, a.ToolCallID)
 	d := toolCompleteData{
 		Name: c.name, ID: a.ToolCallID, Result: a.text, Millis: millis(c.at, e.Time),
 		IsError: a.Error != "" || a.meta.Error,
@@ -139,7 +173,7 @@ func (r *run) answered(e *tapedeck.Event, a toolAnswer) []draft {
 	if ms := a.meta.DurationMS; ms != nil {
 		d.Millis = max(*ms, 0)
 	}
-	return drafts(typeToolComplete, d)
+	return append(out, draft{typeToolComplete, d})
 }
 
 // plan encodes a plan as a call of todoTool, from which clients read their list,
@@ -149,9 +183,9 @@ func (r *run) plan(e *tapedeck.Event) []draft {
 	if r.usesTodoTool || json.Unmarshal(e.Data, &d) != nil {
 		return nil
 	}
-	input, err := json.Marshal(map[string][]payload.PlanEntry{"todos": httpapi.OrEmpty(d.Entries)})
-	if err != nil {
-		return nil
+	id := fmt.Sprintf("plan_%d", e.Offset)
+	return []draft{
+		{typeToolStart, toolStartData{Name: todoTool, Input: todoInput(d.Entries), ID: id}},
+		{typeToolComplete, toolCompleteData{Name: todoTool, ID: id}},
 	}
-	return drafts(typeToolStart, toolStartData{Name: todoTool, Input: input, ID: fmt.Sprintf("plan_%d", e.Offset)})
 }

@@ -94,28 +94,6 @@ func orZero[T int64 | float64](p *T) T {
 	return *p
 }
 
-// start returns the data of the beginning of a run.
-func (r *run) start(session string, e *tapedeck.Event) startData {
-	var d struct {
-		Input struct {
-			Tools []struct {
-				Name string `json:"name"`
-			} `json:"tools"`
-		} `json:"input"`
-		Metadata json.RawMessage `json:"metadata"`
-	}
-	_ = json.Unmarshal(e.Data, &d) // see partOf
-	ours := tapedeck.MetaOf(d.Metadata)
-	s := startData{Session: session, Model: orNull(ours.Model), Tools: httpapi.OrEmpty(ours.Tools), Skills: httpapi.OrEmpty(ours.Skills), Task: r.prompt}
-	if ours.Context != "" { // text that the agent received before the user's words
-		s.Task = ours.Context + "\n\n" + r.prompt
-	}
-	for _, t := range d.Input.Tools {
-		s.Tools = append(s.Tools, t.Name)
-	}
-	return s
-}
-
 // finished encodes the end of a run that has not failed.
 func (r *run) finished(e *tapedeck.Event) []draft {
 	var d struct {
@@ -127,8 +105,7 @@ func (r *run) finished(e *tapedeck.Event) []draft {
 	status := "COMPLETE"
 	switch d.Outcome.Type {
 	case payload.OutcomeCancelled:
-		resumable := tapedeck.MetaOf(d.Metadata).Resumable
-		return drafts(typeCancelled, cancelledData{"Task was cancelled", resumable == nil || *resumable})
+		return drafts(typeCancelled, cancelledData{"Task was cancelled", resumable(d.Metadata)})
 	case payload.OutcomeInterrupt:
 		status = "INTERRUPTED"
 	}
