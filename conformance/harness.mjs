@@ -49,10 +49,11 @@ export class Server {
   }
 }
 
-/** Calls use with a server that runs, and stops the server. */
-export async function withServer(binary, flags, use) {
+/** Calls use with a server that runs, and stops the server. prepare gets it before it runs. */
+export async function withServer(binary, flags, use, prepare = () => {}) {
   const server = new Server(binary, flags)
   try {
+    prepare(server)
     await server.start()
     await use(server)
   } finally {

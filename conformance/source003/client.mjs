@@ -1,30 +1,21 @@
-// This is a client of the SSE task protocol, written only from the protocol's description.
-// It can start, follow, cancel and replay tasks, and builds a conversation from the events.
-// The base URL is all that it knows of Tapedeck.
+// This is the page of the document on SSE sessions, without its looks. It is written only
+// from the document, and sends only what the document says: a task with its config, a cancel,
+// and reads of the session, its history and its stream, for which it has nothing but the token.
 import { EventSource } from "eventsource"
 
 export const TERMINAL = ["agent_complete", "error", "cancelled"]
 const MAX_ATTEMPTS = 5
 const INITIAL_DELAY_MS = 1000
 
-/**
- * Follows a session until a terminal event. When the connection is lost, it reconnects
- * after 1, 2, 4... seconds, at most five times in a row, and continues after the last
- * event. It returns a function that ends it.
- */
-export function connectSSE(baseUrl, sessionId, token, onEvent, onError, onReconnecting, { after, fetch } = {}) {
-  let source, timer, attempt = 0, isClosed = false, last = after
-
+/** Follows a session until a terminal event. It returns a function that ends it. */
+export function connectSSE(baseUrl, sessionId, token, onEvent, onError, onReconnecting) {
+  let source, timer, attempt = 0, isClosed = false
   const open = () => {
-    const url = new URL(`${baseUrl}/api/v1/sessions/${sessionId}/events?token=${token}`)
-    if (last !== undefined) url.searchParams.set("lastEventId", last)
-    source = new EventSource(url, fetch && { fetch })
+    source = new EventSource(`${baseUrl}/api/v1/sessions/${sessionId}/events?token=${token}`)
     source.onmessage = (message) => {
       const event = JSON.parse(message.data)
       attempt = 0
-      last = event.sequence
-      if (message.lastEventId.split("@")[0] !== String(event.sequence)) // the incarnation of the session follows
-        onError(new Error(`id ${message.lastEventId} of event ${event.sequence}`))
+      if (message.lastEventId !== String(event.sequence)) onError(new Error(`id ${message.lastEventId} of event ${event.sequence}`)) // line 213
       if (TERMINAL.includes(event.type)) close()
       onEvent(event)
     }
@@ -45,22 +36,94 @@ export function connectSSE(baseUrl, sessionId, token, onEvent, onError, onReconn
   return close
 }
 
-/** The HTTP calls. */
-export function api(baseUrl) {
-  const call = async (method, path, body) => {
-    const response = await fetch(`${baseUrl}/api/v1${path}`, {
+/** A page with one session. It appends the events that it gets, and drops none. */
+export class Page {
+  events = []
+  session = null
+  status = "idle"
+  resumable = undefined
+  error = null
+  reconnects = 0
+  #waiting = []
+  #cleanup = () => {}
+
+  constructor(baseUrl, token = "secret") {
+    this.baseUrl = baseUrl
+    this.token = token
+  }
+
+  async call(method, path, body) {
+    const response = await fetch(`${this.baseUrl}/api/v1${path}`, {
       method, ...(body && { headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) }),
     })
     const text = await response.text()
     return { status: response.status, headers: response.headers, body: text && JSON.parse(text) }
   }
-  return {
-    call,
-    run: (task, config, agent = "hello") => call("POST", "/sessions/run", { task, agent, config }),
-    task: (id, task, config) => call("POST", `/sessions/${id}/task`, { task, config }),
-    cancel: (id) => call("POST", `/sessions/${id}/cancel`),
-    session: async (id) => (await call("GET", `/sessions/${id}`)).body,
-    history: async (id) => (await call("GET", `/sessions/${id}/events/history`)).body.events,
+
+  /** Gives a task: in a new session, or in the one that the page shows if it can go on. */
+  async send(task, config) {
+    this.#cleanup() // line 440
+    const fresh = !this.session || this.status === "cancelled" && this.resumable === false // line 415
+    const answer = await this.call("POST", fresh ? "/sessions/run" : `/sessions/${this.session}/task`, { task, config })
+    if (answer.status !== 202) throw Object.assign(new Error(`${answer.status} ${JSON.stringify(answer.body)}`), answer)
+    if (fresh) {
+      this.session = answer.body.session_id
+      this.events = []
+    }
+    this.#connect()
+    return answer.body
+  }
+
+  cancel() { return this.call("POST", `/sessions/${this.session}/cancel`) }
+  show() { return this.call("GET", `/sessions/${this.session}`).then((a) => a.body) }
+  history() { return this.call("GET", `/sessions/${this.session}/events/history`).then((a) => a.body.events) }
+
+  /** Shows another session, or the same again after a reload. */
+  async select(id) {
+    this.leave()
+    this.session = id
+    const { status, resumable } = await this.show()
+    this.status = status
+    this.resumable = resumable
+    this.events = await this.history()
+    if (status === "running") this.#connect() // lines 471 and 475
+  }
+
+  leave() { this.#cleanup() }
+
+  /** Resolves with the first event from now on that pleases, or rejects when the stream fails. */
+  when(pleases) {
+    return new Promise((resolve, reject) => this.#waiting.push({ pleases, resolve, reject }))
+  }
+
+  /** Resolves when the task has ended. */
+  done() { return this.when((e) => TERMINAL.includes(e.type)) }
+
+  #connect() {
+    this.status = "running"
+    this.error = null
+    this.#cleanup = connectSSE(this.baseUrl, this.session, this.token, (event) => this.#handle(event), (err) => {
+      this.#waiting.splice(0).forEach((w) => w.reject(err))
+    }, () => { this.reconnects++ })
+  }
+
+  #handle(event) {
+    this.events.push(event)
+    switch (event.type) {
+      case "agent_start": this.status = "running"; break
+      case "agent_complete": this.status = event.data.status.toLowerCase(); break
+      case "error":
+        this.status = "failed"
+        this.error = event.data.message
+        break
+      case "cancelled":
+        this.status = "cancelled"
+        this.resumable = event.data.resumable
+    }
+    const [told, others] = [[], []]
+    for (const w of this.#waiting) (w.pleases(event) ? told : others).push(w)
+    this.#waiting = others
+    told.forEach((w) => w.resolve(event))
   }
 }
 
@@ -76,11 +139,10 @@ export function conversation(events) {
     items.push({ type: "agent_message", content, toolCalls: tools, ...(streaming && { streaming }) })
     tools = []
   }
-  const sorted = [...events].sort((a, b) => a.timestamp.localeCompare(b.timestamp) || a.sequence - b.sequence)
-  for (const { type, data } of sorted) {
+  for (const { type, data } of [...events].sort((a, b) => a.timestamp.localeCompare(b.timestamp))) { // line 348
     switch (type) {
       case "user_message":
-        partial = ""
+        partial = "" // line 388
         items.push({ type: "user", content: data.text })
         break
       case "message":
