@@ -194,6 +194,7 @@ func TestSubagent(t *testing.T) {
 		t.Fatal(err)
 	}
 	compare(t, got,
+		`CUSTOM {"name":"tapedeck.equipment","value":{"model":"sonnet"}}`,
 		`agent.linked {"runner":"acp:claude","nativeId":"s1"}`,
 		`TOOL_CALL_START {"toolCallId":"c.t1","toolCallName":"Agent","metadata":{"acp":{"kind":"think","title":"Agent"}}}`,
 		`TOOL_CALL_ARGS {"toolCallId":"c.t1","delta":"{\"subagent_type\":\"scout\",\"description\":\"look around\",\"prompt\":\"go\"}"}`,

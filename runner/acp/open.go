@@ -159,19 +159,32 @@ func (c *conversation) reopen(id string, ready time.Time) error {
 		return errors.New("its id is empty")
 	}
 	c.muted = true
-	_, err := c.call("session/resume", c.place(id), time.Until(ready))
+	raw, err := c.call("session/resume", c.place(id), time.Until(ready))
 	var own *jsonrpc.Error
 	if errors.As(err, &own) && c.canLoad {
-		if _, err = c.call("session/load", c.place(id), time.Until(ready)); err == nil {
+		if raw, err = c.call("session/load", c.place(id), time.Until(ready)); err == nil {
 			err = c.settle(ready)
 		}
 	}
 	if err != nil {
 		return reason(err)
 	}
+	c.opened(id, raw)
+	return nil
+}
+
+// opened records the conversation, and the model of the agent if it has said that.
+func (c *conversation) opened(id string, answer json.RawMessage) {
+	var d struct {
+		Models struct {
+			Current string `json:"currentModelId"`
+		} `json:"models"`
+	}
+	if json.Unmarshal(answer, &d) == nil && d.Models.Current != "" {
+		c.n.Event(narrate.Equipment{Model: d.Models.Current}.Event())
+	}
 	c.native = id
 	c.n.Link(c.runner.link(), id)
-	return nil
 }
 
 // settleMethod is a method that no agent knows. An agent answers it, with an error, once it
@@ -245,8 +258,7 @@ func (c *conversation) begin(ready time.Time) error {
 	if json.Unmarshal(raw, &made) != nil || made.ID == "" {
 		return tapedeck.Errorf(tapedeck.Unsupported, "the agent began a conversation without an id")
 	}
-	c.native = made.ID
-	c.n.Link(c.runner.link(), made.ID)
+	c.opened(made.ID, raw)
 	return nil
 }
 
