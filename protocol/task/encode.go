@@ -41,7 +41,7 @@ func (t *encoder) encode(ctx context.Context, e *tapedeck.Event) ([]event, error
 	for i, d := range list {
 		m, ok := d.data.(messageData)
 		out[i] = event{
-			Type: d.typ, Data: d.data, Sequence: sequenceOf(e.Offset, i), Timestamp: e.Time.UTC().Format(timeLayout),
+			Type: d.typ, Data: d.data, Sequence: sequenceOf(e.Offset, d.part), Timestamp: e.Time.UTC().Format(timeLayout),
 			partial: ok && m.Partial,
 		}
 	}

@@ -31,12 +31,16 @@ type taskEvent struct {
 	Sequence  int64
 }
 
+// offset is that of the event of the log that it comes from. The last number of the offset
+// before is for agent_start.
+func (e *taskEvent) offset() int64 { return (e.Sequence + 1) / 1000 }
+
 // place is where an event comes from: an offset of the log, and "+2" for the third event that
-// the event at it becomes.
+// the event at it becomes, "-1" for agent_start before it.
 func (e *taskEvent) place() string {
-	s := fmt.Sprint(e.Sequence / 1000)
-	if part := e.Sequence % 1000; part > 0 {
-		s += fmt.Sprint("+", part)
+	s := fmt.Sprint(e.offset())
+	if part := e.Sequence - 1000*e.offset(); part != 0 {
+		s += fmt.Sprintf("%+d", part)
 	}
 	return s
 }
@@ -228,7 +232,7 @@ func TestEvents(t *testing.T) {
 			l.create(t, c.events...)
 			got, last := "", int64(len(c.events)-1)
 			for _, e := range readTasks(t, h, "s/events?format=task").Events {
-				if e.Sequence/1000 == last {
+				if e.offset() == last {
 					data, _ := json.Marshal(e.Data)
 					got += e.Type + " " + string(data)
 				}
@@ -296,6 +300,29 @@ func TestWholeMessagesWithCalls(t *testing.T) {
 	}
 }
 
+// An event has one number, in the stream of all events and in the history, which lacks those
+// that a run has repeated: among these the one that brought agent_start.
+func TestNumbersOfARepeatedStep(t *testing.T) {
+	h, l := newHandler()
+	log := []tapedeck.Event{
+		do("session.created", `{}`), ours("RUN_STARTED", owned), ours("TEXT_MESSAGE_START", `{~messageId~:~m~}`), ours("TEXT_MESSAGE_CONTENT", `{~messageId~:~m~,~delta~:~a~}`),
+		ours(tapedeck.AttemptSuperseded, `{~marker~:~k~,~thread~:~main~,~fromOffset~:2}`),
+		ours("message.added", `{~message~:{~id~:~n~,~role~:~assistant~,~content~:~b~}}`), do("RUN_FINISHED", `{}`),
+	}
+	l.create(t, log...)
+	for target, want := range map[string]string{
+		"s/events?format=task": "2-1 agent_start, 3 message, 5 message, 6 agent_complete", "s/events/history": "4-1 agent_start, 5 message, 6 agent_complete",
+	} {
+		var got []string
+		for _, e := range readTasks(t, h, target).Events {
+			got = append(got, e.place()+" "+e.Type)
+		}
+		if s := strings.Join(got, ", "); s != want {
+			t.Errorf("%s\ngot  %s\nwant %s", target, s, want)
+		}
+	}
+}
+
 // A message with more calls than it can have numbers loses none: the last ones start with
 // their answers.
 func TestThousandCalls(t *testing.T) {
@@ -339,7 +366,7 @@ func TestResumeAnywhere(t *testing.T) {
 		}
 		whole := readTasks(t, h, "s/events?format=task").Events
 		for cut := range len(events) + 1 {
-			want := slices.DeleteFunc(slices.Clone(whole), func(e taskEvent) bool { return e.Sequence/1000 < int64(cut) })
+			want := slices.DeleteFunc(slices.Clone(whole), func(e taskEvent) bool { return e.offset() < int64(cut) })
 			got := readTasks(t, h, fmt.Sprintf("s/events?format=task&from=%d", cut)).Events
 			if diff := cmp.Diff(want, got); diff != "" && len(want)+len(got) > 0 {
 				r.Fatalf("from %d (-want +got)\n%s", cut, diff)

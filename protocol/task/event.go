@@ -39,28 +39,35 @@ type event struct {
 const perOffset = 1000
 
 // A sequence is the number of an event: a client that sends it back continues after it.
-// It is a thousand times the offset of the event in the log, and the events that one event
-// of the log becomes are counted from there. So it is an integer that never changes, and
-// nothing else of the log must be known for it.
+// It is a thousand times the offset of the event in the log, plus the part of that event. So
+// it is an integer that never changes, and nothing else of the log must be known for it.
 type sequence int64
 
 func sequenceOf(offset int64, part int) sequence { return sequence(offset*perOffset + int64(part)) }
 
-// offset returns the offset of the event in the log.
+// before returns a number after which all events of an offset come.
+func before(offset int64) sequence { return sequenceOf(offset, startPart) - 1 }
+
+// offset returns the offset after which to look for the events that follow.
 func (s sequence) offset() int64 { return int64(s) / perOffset }
 
-// A draft is an event without its time and number.
+// A draft is an event without its time.
 type draft struct {
 	typ  string
 	data any
+	part int // distinguishes it from others of one event of the log; it is always the same
 }
+
+// startPart is the part of agent_start when another event brings it. That event keeps its
+// number, also where it does not bring it, because one before does.
+const startPart = -1
 
 // drafts returns one draft, or none if it has no type.
 func drafts(typ string, data any) []draft {
 	if typ == "" {
 		return nil
 	}
-	return []draft{{typ, data}}
+	return []draft{{typ, data, 0}}
 }
 
 // timeLayout is the layout of timestamps.

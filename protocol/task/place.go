@@ -121,7 +121,7 @@ func (h *handler) begin(ctx context.Context, c client, s *subscription, head *ta
 		if err != nil {
 			return err
 		}
-		last = min(last, sequenceOf(end, 0)-1)
+		last = min(last, before(end))
 	}
 	if last >= sequenceOf(s.from, 0) {
 		s.continueAfter(last)
@@ -144,7 +144,7 @@ func (h *handler) beforeStart(ctx context.Context, s *subscription, head *tapede
 	if err != nil || !found || ended {
 		return -1, err
 	}
-	return sequenceOf(old+1, 0) - 1, nil
+	return before(old + 1), nil
 }
 
 func isEnd(e *tapedeck.Event) bool {

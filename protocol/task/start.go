@@ -37,8 +37,8 @@ func (r *run) start(session string, e *tapedeck.Event) []draft {
 	return nil
 }
 
-// before are the CUSTOM events that can come before an agent begins.
-var before = []string{"tapedeck.lossy", "task." + typeHookTriggered}
+// preludes are the CUSTOM events that can come before an agent begins.
+var preludes = []string{"tapedeck.lossy", "task." + typeHookTriggered}
 
 // speaks reports whether e may be the first event of an agent: it is of an agent, and it is
 // not about the process that will be one.
@@ -63,13 +63,13 @@ func (r *run) speaks(e *tapedeck.Event) []draft {
 	switch {
 	case e.Type == tapedeck.RunFinished && d.Outcome.Type == payload.OutcomeCancelled && !resumable(d.Metadata):
 		return nil
-	case e.Type == tapedeck.Custom && slices.Contains(before, d.Name):
+	case e.Type == tapedeck.Custom && slices.Contains(preludes, d.Name):
 		return nil
 	case e.Type == tapedeck.Custom && d.Name == narrate.EquipmentName:
 		s.equip(&d.Value)
 	}
 	r.waits = nil
-	return drafts(typeAgentStart, *s)
+	return []draft{{typeAgentStart, *s, startPart}}
 }
 
 // equip adds what an agent has said of itself when it began.

@@ -255,7 +255,7 @@ func (h *handler) newFollower(ctx context.Context, w http.ResponseWriter, s subs
 	if ctx.Value(plain{}) == nil {
 		f.suffix = httpapi.AppendIncarnation(nil, head)
 	}
-	f.newest = max(s.after, sequenceOf(s.from, 0)-1)
+	f.newest = max(s.after, before(s.from))
 	f.sent = f.newest
 	for _, r := range head.Runs {
 		if s.filter.selects(r.Thread, r.Invocation) {

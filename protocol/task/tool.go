@@ -45,8 +45,8 @@ func (r *run) wholeMessage(e *tapedeck.Event, m *payload.Message) (out []draft) 
 		}
 		c := r.call(k.ID, k.Function.Name, e)
 		c.args.WriteString(k.Function.Arguments)
-		if len(out) < perOffset-1 { // agent_start may precede them; the calls after that start with their answer
-			out = append(out, draft{typeToolStart, r.begin(c, k.ID, e)})
+		if part := i + 1; part < perOffset+startPart { // the others start with their answers
+			out = append(out, draft{typeToolStart, r.begin(c, k.ID, e), part})
 		}
 	}
 	return out
@@ -173,7 +173,7 @@ func (r *run) answered(e *tapedeck.Event, a toolAnswer) (out []draft) {
 	if ms := a.meta.DurationMS; ms != nil {
 		d.Millis = max(*ms, 0)
 	}
-	return append(out, draft{typeToolComplete, d})
+	return append(out, draft{typeToolComplete, d, len(out)})
 }
 
 // plan encodes a plan as a call of todoTool, from which clients read their list,
@@ -185,7 +185,7 @@ func (r *run) plan(e *tapedeck.Event) []draft {
 	}
 	id := fmt.Sprintf("plan_%d", e.Offset)
 	return []draft{
-		{typeToolStart, toolStartData{Name: todoTool, Input: todoInput(d.Entries), ID: id}},
-		{typeToolComplete, toolCompleteData{Name: todoTool, ID: id}},
+		{typeToolStart, toolStartData{Name: todoTool, Input: todoInput(d.Entries), ID: id}, 0},
+		{typeToolComplete, toolCompleteData{Name: todoTool, ID: id}, 1},
 	}
 }
