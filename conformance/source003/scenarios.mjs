@@ -188,6 +188,17 @@ export const scripted = {
     assert.equal(items.at(-1).status, "COMPLETE") // line 128
   },
 
+  async "what an agent reports of itself is passed on"(world) {
+    const custom = (type, value) => ({ event: "CUSTOM", data: { name: `task.${type}`, value } })
+    const page = await played(world, "Go", { steps: [
+      custom("profile_switch", { profile_type: "mode", profile_name: "plan", tools: ["Read"] }), custom("hook_triggered", { hook_event: "Stop", decision: "allow" }),
+      custom("session_disconnect", { total_turns: 3, total_duration_ms: 7 }),
+    ] })
+    has(one(page.events, "profile_switch"), "profile_type", "profile_name", "tools") // line 162
+    has(one(page.events, "hook_triggered"), "hook_event", "tool_name", "decision", "message") // line 163
+    has(one(page.events, "session_disconnect"), "session_id", "total_turns", "total_duration_ms") // line 166
+  },
+
   async "a plan is one call of TodoWrite, which ends"(world) {
     const page = await played(world, "Go", { steps: [{ turn: true }, { plan: PLAN }, { say: "Done.", rate: 100 }] })
     const start = one(page.events, "tool_start")
@@ -305,8 +316,8 @@ export const scripted = {
   },
 
   async "a lost connection doubles nothing and loses nothing"(world) {
-    const proxy = await throughProxy(world)
-    for (let cut = 2; cut < 20; cut += 3) {
+    await Promise.all([2, 5, 8, 11, 14, 17].map(async (cut) => {
+      const proxy = await throughProxy(world)
       const page = new Page(proxy.base)
       await page.send("Count", LONG)
       for (let n = 0; n < cut; n++) await page.when(() => true)
@@ -316,8 +327,8 @@ export const scripted = {
       assert.equal(page.reconnects, 1) // lines 295 to 299
       wellFormed(page.events)
       assert.deepEqual(finished(page.events), await page.history(), `cut after ${cut}`)
-    }
-    proxy.close()
+      proxy.close()
+    }))
   },
 
   async "a connection that is lost for good ends after five attempts"(world) {
