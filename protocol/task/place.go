@@ -18,6 +18,10 @@ import (
 // keepPlace is how long a place is kept. A page tries to reconnect for 31 seconds.
 const keepPlace = time.Minute
 
+// readAfter is how old a stream is before the page is believed to read it. Some pages open a
+// stream, close it at once and open another.
+const readAfter = 50 * time.Millisecond
+
 // Limits of the places that are kept.
 const (
 	maxClients = 10_000

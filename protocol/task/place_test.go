@@ -31,6 +31,7 @@ func TestPageWithoutACursor(t *testing.T) {
 		want := "7 user_message, 8 agent_start, 10 message"
 		for i := range 10 {
 			page.Open(t, h, "s/events?format=task&token=x", "Accept", "text/event-stream")
+			time.Sleep(time.Second)
 			synctest.Wait()
 			if i%2 > 0 { // it gets this before the connection is lost, and the others after that
 				l.say(t, "b")
@@ -58,6 +59,7 @@ func TestPlaces(t *testing.T) {
 	const whole, rest = "7 user_message, 8 agent_start, 10 message, 11 message", "11 message"
 	lose := func(t *testing.T, h http.Handler, target string, headers ...string) {
 		c := watch(t, h, target, headers...)
+		time.Sleep(time.Second)
 		synctest.Wait()
 		c.Disconnect()
 		synctest.Wait()
@@ -78,6 +80,12 @@ func TestPlaces(t *testing.T) {
 		{"it wants the whole task", stream, "&begin=task", "", whole, ", 12 agent_complete"},
 		{"it names an offset", stream, "&from=10", "", "10 message, 11 message", ", 12 agent_complete"},
 		{"it comes back after a long time", func(t *testing.T, h http.Handler) { stream(t, h); time.Sleep(2 * time.Minute) }, "", "", whole, ", 12 agent_complete"},
+		{"a client that comes back at once", func(t *testing.T, h http.Handler) {
+			c := watch(t, h, "s/stream?format=task")
+			synctest.Wait()
+			c.Disconnect()
+			synctest.Wait()
+		}, "", "", whole, ", 12 agent_complete"},
 		{"two places are used one after the other", func(t *testing.T, h http.Handler) { stream(t, h); stream(t, h) }, "", "", rest, ", 12 agent_complete"},
 		{"after the history", func(t *testing.T, h http.Handler) { readTasks(t, h, "s/events/history") }, "", "", "10 message, 11 message", ", 12 agent_complete"},
 		{"after a page of the history", func(t *testing.T, h http.Handler) { readTasks(t, h, "s/events/history?limit=1") }, "", "", whole, ", 12 agent_complete"},

@@ -103,7 +103,7 @@ func (h *handler) stream(w http.ResponseWriter, r *http.Request) error {
 		_, err := sse.Start(w)
 		return err
 	}
-	who := clientOf(r, &head)
+	who, opened := clientOf(r, &head), time.Now()
 	if !s.placed {
 		if err := h.begin(r.Context(), who, &s, &head); err != nil {
 			return err
@@ -113,8 +113,13 @@ func (h *handler) stream(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	first := f.sent
 	err = h.follow(r, f)
-	if !f.complete && s.filter.plain() {
+	switch {
+	case f.complete || !s.filter.plain():
+	case time.Since(opened) < readAfter:
+		h.places.put(who, first)
+	default:
 		h.places.put(who, f.sent)
 	}
 	return err
