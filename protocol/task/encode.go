@@ -56,6 +56,9 @@ func (t *encoder) data(ctx context.Context, e *tapedeck.Event) ([]draft, error) 
 		return nil, err
 	}
 	out, err := t.rest(ctx, e)
+	if begin == nil { // as almost always
+		return out, err
+	}
 	return append(begin, out...), err
 }
 
