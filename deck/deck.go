@@ -19,7 +19,6 @@ import (
 	"iter"
 	"net/http"
 	"sync"
-	"time"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/access/grants"
@@ -60,7 +59,6 @@ type Deck struct {
 	tracer    *telemetry.Tracer // nil without [Options.Traces]
 
 	bodies   *intake.Gate
-	began    time.Time  // when this process opened it
 	instance string     // names this deck to its clients
 	lost     chan error // receives when the data folder was deleted, moved or replaced, or another server has taken over
 	ready    func(context.Context) error

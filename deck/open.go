@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/engine"
@@ -47,7 +46,7 @@ func Open(ctx context.Context, dir string, o Options) (*Deck, error) {
 			return nil, err
 		}
 	}
-	d := &Deck{options: o, began: time.Now(), stopped: make(chan struct{}), lost: make(chan error, 1), instance: tapedeck.NewID("srv_"), bodies: newBodies(o.BodyBudget)}
+	d := &Deck{options: o, stopped: make(chan struct{}), lost: make(chan error, 1), instance: tapedeck.NewID("srv_"), bodies: newBodies(o.BodyBudget)}
 	if !o.NoMetrics {
 		d.operator = newOperator(d)
 	}
@@ -147,7 +146,7 @@ func (d *Deck) newHandler() http.Handler {
 		screen = web.Files()
 	}
 	u := d.used()
-	tasks := task.New(task.Options{Sessions: u.sessions, Views: u.views, Since: d.began, Logger: o.Logger})
+	tasks := task.New(task.Options{Sessions: u.sessions, Views: u.views, Logger: o.Logger})
 	api := rest.New(rest.Options{
 		Verbs: u.verbs, Sessions: u.sessions, Views: u.views, Contexts: instance.New(u.verbs, u.views), Search: u.search, Tokens: u.tokens, Operator: u.operator, Audit: u.audit, Task: tasks, Workflows: u.workflows,
 		Socket:    ws.New(ws.Options{Sessions: u.sessions, Verbs: u.verbs, Views: u.views, Logger: o.Logger}),

@@ -36,9 +36,10 @@ export function connectSSE(baseUrl, sessionId, token, onEvent, onError, onReconn
   return close
 }
 
-/** A page with one session. It appends the events that it gets, and drops none. */
+/** A page with one session. It appends the events that are above its last sequence number. */
 export class Page {
   events = []
+  seenAgain = 0 // events that were not
   session = null
   status = "idle"
   resumable = undefined
@@ -108,7 +109,9 @@ export class Page {
   }
 
   #handle(event) {
-    this.events.push(event)
+    const isNew = event.sequence > (this.events.at(-1)?.sequence ?? -1) // lines 201 and 475
+    if (isNew) this.events.push(event)
+    else this.seenAgain++
     switch (event.type) {
       case "agent_start": this.status = "running"; break
       case "agent_complete": this.status = event.data.status.toLowerCase(); break

@@ -45,9 +45,6 @@ type sequence int64
 
 func sequenceOf(offset int64, part int) sequence { return sequence(offset*perOffset + int64(part)) }
 
-// before returns a number after which all events of an offset come.
-func before(offset int64) sequence { return sequenceOf(offset, startPart) - 1 }
-
 // offset returns the offset after which to look for the events that follow.
 func (s sequence) offset() int64 { return int64(s) / perOffset }
 

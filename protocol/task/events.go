@@ -116,7 +116,6 @@ type pager struct {
 	count   int // of the events in out
 	scanned int
 	next    int64
-	newest  sequence // of the events in out
 }
 
 func (p *pager) serve(w http.ResponseWriter, r *http.Request, events source) error {
@@ -136,9 +135,6 @@ func (p *pager) serve(w http.ResponseWriter, r *http.Request, events source) err
 	}
 	if err := p.fill(r.Context(), head.Head, events); err != nil {
 		return err
-	}
-	if p.finished && p.at == 0 && p.next == head.Head && p.filter.plain() {
-		p.places.put(clientOf(r, &head), p.newest)
 	}
 	b := strconv.AppendInt(append(p.out, `],"next":`...), p.next, 10)
 	b = httpapi.AppendCursor(b, p.next, &head)
@@ -186,7 +182,6 @@ func (p *pager) appendEvents(e *tapedeck.Event, out []event) (err error) {
 			p.out = append(p.out, ',')
 		}
 		p.count++
-		p.newest = out[i].Sequence
 		if p.out, err = out[i].appendJSON(p.out); err != nil {
 			return err
 		}

@@ -22,9 +22,6 @@ type filter struct {
 	at        int64
 }
 
-// plain reports whether f is that of a client who knows only the protocol.
-func (f *filter) plain() bool { return f.threads == nil && f.invocations == nil && !f.effective }
-
 // filterNames are the parameters of a filter. channel and type are known so that the
 // error can say which format has them.
 var filterNames = []string{"channel", "thread", "type", "invocation", "view", "format"}

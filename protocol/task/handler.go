@@ -30,10 +30,6 @@ type Options struct {
 	Sessions Sessions
 	Views    Views
 
-	// Since is when this server began. A page whose task was open then has lost its
-	// connection to the server before. The zero time: there was none before.
-	Since time.Time
-
 	Heartbeat time.Duration // a stream that is silent for this long sends a comment; 0 for 15 s
 	Logger    *slog.Logger  // for errors that clients must not see; nil for none
 }
@@ -56,7 +52,6 @@ type Views interface {
 type handler struct {
 	Options
 	*httpapi.Mux
-	places places
 }
 
 // The paths of the protocol, below [Root].
@@ -140,7 +135,7 @@ func (h *handler) session(w http.ResponseWriter, r *http.Request) error {
 			if e.Type == tapedeck.RunFinished {
 				s.Status = tapedeck.StatusComplete
 			}
-			return isEnd(e)
+			return e.Type == tapedeck.RunFinished || e.Type == tapedeck.RunError
 		})
 	}
 	if err != nil {

@@ -25,12 +25,12 @@ type subscription struct {
 	placed  bool     // the client says where to begin
 	resumed bool     // from comes after an event that the client has
 	after   sequence // the event at from that the client has received last; less if it has none of them
-	begin   string   // see [handler.begin]
+	begin   string   // where it begins if the client does not say it
 	until   bool     // the stream ends with the last run
 }
 
-// The values of begin beside "": a stream without a cursor begins with the whole newest task,
-// or with what comes now.
+// The values of begin: a stream without a cursor begins with the newest task, or with what
+// comes from now on.
 const beginTask, beginNew = "task", "new"
 
 func parseSubscription(r *http.Request) (subscription, error) {
@@ -41,7 +41,7 @@ func parseSubscription(r *http.Request) (subscription, error) {
 	q := httpapi.ParseQuery(r, append([]string{"fromOffset", "from", "lastEventId", "begin", "until", "presence"}, filterNames...)...)
 	s := subscription{session: id, filter: parseFilter(q), placed: q.HasFrom(), after: -1}
 	s.from, s.life = q.FromCursor()
-	s.begin = q.OneOf("begin", "", beginTask, beginNew)
+	s.begin = q.OneOf("begin", beginTask, beginTask, beginNew)
 	s.until = q.OneOf("until", "terminal", "terminal", "none") == "terminal"
 	if q.OneOf("presence", "stored", "stored", "live") == "live" {
 		q.Fail("the task protocol has no presence")
@@ -103,9 +103,12 @@ func (h *handler) stream(w http.ResponseWriter, r *http.Request) error {
 		_, err := sse.Start(w)
 		return err
 	}
-	who, opened := clientOf(r, &head), time.Now()
-	if !s.placed {
-		if err := h.begin(r.Context(), who, &s, &head); err != nil {
+	switch {
+	case s.placed:
+	case s.begin == beginNew:
+		s.from = head.Head
+	default:
+		if s.from, err = h.newestRun(r.Context(), &s, &head); err != nil {
 			return err
 		}
 	}
@@ -113,16 +116,7 @@ func (h *handler) stream(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	first := f.sent
-	err = h.follow(r, f)
-	switch {
-	case f.complete || !s.filter.plain():
-	case time.Since(opened) < readAfter:
-		h.places.put(who, first)
-	default:
-		h.places.put(who, f.sent)
-	}
-	return err
+	return h.follow(r, f)
 }
 
 func (h *handler) follow(r *http.Request, f *follower) error {
@@ -133,10 +127,7 @@ func (h *handler) follow(r *http.Request, f *follower) error {
 			err = f.page(r.Context(), page)
 		}
 		switch {
-		case errors.Is(err, errEnd):
-			f.complete = true
-			return nil
-		case errors.Is(err, sse.ErrDisconnected):
+		case errors.Is(err, errEnd), errors.Is(err, sse.ErrDisconnected):
 			return nil
 		case err != nil && !f.out.Started():
 			return err
@@ -239,9 +230,6 @@ type follower struct {
 	idle     bool            // the session had no run then
 	caughtUp bool            // all events below head were looked at
 	ended    bool            // a run has ended
-	newest   sequence        // the newest event that was formed
-	sent     sequence        // the newest event that was sent; at first that after which the stream begins
-	complete bool            // the stream has ended because nothing follows
 	open     map[string]bool // the invocations of the open runs
 }
 
@@ -260,8 +248,6 @@ func (h *handler) newFollower(ctx context.Context, w http.ResponseWriter, s subs
 	if ctx.Value(plain{}) == nil {
 		f.suffix = httpapi.AppendIncarnation(nil, head)
 	}
-	f.newest = max(s.after, before(s.from))
-	f.sent = f.newest
 	for _, r := range head.Runs {
 		if s.filter.selects(r.Thread, r.Invocation) {
 			f.open[r.Invocation] = true
@@ -288,7 +274,6 @@ func (f *follower) page(ctx context.Context, p tapedeck.Page) error {
 	if e := f.out.Send(b); e != nil {
 		return e
 	}
-	f.sent = f.newest
 	return err
 }
 
@@ -335,7 +320,6 @@ func (f *follower) appendFrames(b []byte, out []event) (_ []byte, err error) {
 		if b, err = out[i].appendFrame(b, f.suffix); err != nil {
 			return b, err
 		}
-		f.newest = out[i].Sequence
 	}
 	return b, nil
 }
