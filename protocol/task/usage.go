@@ -117,7 +117,7 @@ func (r *run) finished(e *tapedeck.Event) []draft {
 		}
 	}
 	return drafts(typeAgentComplete, completeData{
-		Status: status, Turns: r.turns, Millis: millis(r.started, e.Time),
+		Status: status, Turns: max(r.turns, 1), Millis: millis(r.started, e.Time),
 		Cost: spent.cost, Usage: spent.usage, Model: orNull(spent.model),
 	})
 }
