@@ -6,7 +6,6 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/narrate"
 	"github.com/tapedeck/tapedeck/payload"
-
 	"github.com/tapedeck/tapedeck/runner/llm/chat"
 	"github.com/tapedeck/tapedeck/runner/llm/mcp"
 	"github.com/tapedeck/tapedeck/runner/llm/tool"
