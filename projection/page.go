@@ -13,11 +13,11 @@ const maxPage = 10_000
 // page cuts a snapshot of c to what a query asks for.
 func (p *Projections) page(ctx context.Context, f *folded, s *tapedeck.Session, c *view.Conversation, snapshot *view.Snapshot, q view.Query) error {
 	loaded := view.Items{Messages: snapshot.Messages, Calls: snapshot.Calls, Runs: snapshot.Runs}
+	g := collector{p: p, s: s, timeline: f.timeline, head: c, query: q, before: q.Before, limit: min(q.Limit, maxPage), left: snapshot.Earlier}
 	if q.Limit <= 0 && q.Before <= 0 && !q.Runs {
-		cut(snapshot, loaded, loaded.Since(c.Complete(q.Thread)), snapshot.Earlier)
+		cut(snapshot, loaded, g.fit(loaded.Since(c.Complete(q.Thread))), snapshot.Earlier)
 		return nil
 	}
-	g := collector{p: p, s: s, timeline: f.timeline, head: c, query: q, before: q.Before, limit: min(q.Limit, maxPage), left: snapshot.Earlier}
 	if g.limit <= 0 {
 		g.limit = view.Window
 	}
@@ -29,17 +29,17 @@ func (p *Projections) page(ctx context.Context, f *folded, s *tapedeck.Session, 
 		complete, g.left, loaded = c.RunsComplete(q.Thread), c.RunsSettledBefore(q.Thread), loaded.RunsOf(q.Thread)
 	}
 	g.items = loaded.Before(g.before)
-	if complete > 0 && g.since(complete) < g.limit {
+	if complete > 0 && !g.full(complete) {
 		if err := g.gather(ctx); err != nil {
 			return err
 		}
 	}
 	if q.Runs {
-		kept := g.items.NewestRuns(g.limit)
+		kept := g.fit(g.items.NewestRuns(g.limit))
 		cut(snapshot, view.Items{}, kept, g.left+len(g.items.Runs)-len(kept.Runs))
 		return nil
 	}
-	cut(snapshot, g.items, g.items.Newest(g.limit), g.left)
+	cut(snapshot, g.items, g.fit(g.items.Newest(g.limit)), g.left)
 	return nil
 }
 
@@ -63,6 +63,7 @@ type collector struct {
 	limit    int
 
 	items view.Items // found so far
+	from  int64      // those that began before this offset have no contents
 	left  int        // messages, or runs, before them
 }
 
@@ -75,18 +76,20 @@ func (g *collector) gather(ctx context.Context) error {
 		}
 		from = c.next()
 		g.left = g.settledIn(c.Conversation)
-		c.Conversation.Keep()
+		q := g.query
+		q.Before = g.before
+		c.Conversation.KeepFor(q, g.head)
 		older := to < at // an older stretch is folded up to where the newer one begins
 		err = g.p.walkTo(ctx, g.s, g.timeline, c, at, to, func(int64) bool { return older || c.Conversation.Settles(g.before, g.head) })
 		if err != nil {
 			return err
 		}
-		found := c.Conversation.Settled(g.query.Thread, g.head).Before(g.before)
+		found, whole := c.Conversation.Settled()
 		if g.query.Runs {
 			found = found.RunsOf(g.query.Thread)
 		}
-		g.items = found.With(g.items)
-		if from == 0 || g.since(from) >= g.limit {
+		g.items, g.from = found.With(g.items), whole
+		if from == 0 || g.full(from) {
 			return nil // no item that began at or after from is missing
 		}
 		to, from = from, from-1
@@ -99,6 +102,23 @@ func (g *collector) settledIn(c *view.Conversation) int {
 		return c.RunsSettledBefore(g.query.Thread)
 	}
 	return c.SettledBefore(g.query.Thread, g.head)
+}
+
+// fit returns the newest items that the query has place for.
+func (g *collector) fit(items view.Items) view.Items {
+	switch {
+	case g.query.Bytes <= 0:
+		return items
+	case g.query.Runs:
+		return items.FitRuns(g.query.Bytes, g.from)
+	}
+	return items.Fit(g.query.Bytes, g.from)
+}
+
+// full reports whether the items that began at or after an offset are all that the query has
+// place for.
+func (g *collector) full(offset int64) bool {
+	return g.from > 0 || g.since(offset) >= g.limit || g.query.Bytes > 0 && g.items.Since(offset).Size() >= g.query.Bytes
 }
 
 // since returns how many of the found messages, or runs, began at or after an

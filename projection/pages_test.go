@@ -2,10 +2,12 @@ package projection_test
 
 import (
 	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -67,9 +69,44 @@ func checkPages(t *testing.T, seed uint64, o viewtest.Options) {
 		name := fmt.Sprintf("seed %d, every %d, at %d, thread %q", seed, every, at, thread)
 		c := pageCheck{t, d, p, name, at, thread, wantOf(t, d, at, thread)}
 		for _, limit := range []int{0, 1, 100, 128, 129, 500, 1000, 10_000} {
-			c.one(limit)
+			c.one(limit, 0)
 		}
-		c.back(30 + rng.IntN(300))
+		for _, bytes := range []int{1, 10_000, 1 << 30} {
+			c.one(100, bytes)
+			c.one(0, bytes)
+		}
+		c.back(30+rng.IntN(300), 0)
+		c.back(30+rng.IntN(300), 5_000+rng.IntN(100_000))
+	}
+}
+
+// TestPagesOfLargeMessages: a page has at most its bytes, and every message in it is whole.
+func TestPagesOfLargeMessages(t *testing.T) {
+	const bytes, large, small, turns = 100 << 10, 90_000, 100, 60
+	events := []tapedeck.Event{{Type: tapedeck.SessionCreated, Data: json.RawMessage(`{}`)}}
+	size := func(i int) int {
+		if i%10 == 0 && i < turns*10/2 {
+			return large
+		}
+		return small
+	}
+	for i := range turns * 10 {
+		events = append(events, tapedeck.Event{Type: tapedeck.MessageAdded, Data: fmt.Appendf(nil, `{"message":{"id":"m%d","role":"user","content":%q}}`, i, strings.Repeat("x", size(i)))})
+	}
+	d := filled(t, events)
+	p := projection.New(projection.Options{Store: d})
+	left, before := turns*10, int64(0)
+	for pages := 0; left > 0; pages++ {
+		s, err := p.Snapshot(t.Context(), d.id, view.Query{Limit: 1000, Bytes: bytes, Before: before})
+		if err != nil || len(s.Messages) == 0 || s.Size() > bytes || len(s.Messages)+s.Earlier != left || pages > turns {
+			t.Fatalf("page %d: %d messages of %d bytes, %d earlier of %d: %v", pages, len(s.Messages), s.Size(), s.Earlier, left, err)
+		}
+		for i, m := range s.Messages {
+			if n := s.Earlier + i; m.ID != fmt.Sprint("m", n) || len(m.Text) != size(n) {
+				t.Fatalf("page %d: message %d is %s and has %d bytes", pages, n, m.ID, len(m.Text))
+			}
+		}
+		left, before = s.Earlier, s.Messages[0].Offset
 	}
 }
 
@@ -92,41 +129,67 @@ type pageCheck struct {
 	whole  view.Snapshot
 }
 
-func (c *pageCheck) get(limit int, before int64) view.Snapshot {
+func (c *pageCheck) get(limit, bytes int, before int64) view.Snapshot {
 	c.Helper()
-	s, err := c.p.Snapshot(c.Context(), c.d.id, view.Query{At: new(c.at), Thread: c.thread, Limit: limit, Before: before})
+	s, err := c.p.Snapshot(c.Context(), c.d.id, view.Query{At: new(c.at), Thread: c.thread, Limit: limit, Bytes: bytes, Before: before})
 	if err != nil {
 		c.Fatalf("%s: %v", c.name, err)
+	}
+	if n := s.Size(); bytes > 0 && n > bytes && first(&s) != last(&s) {
+		c.Fatalf("%s, limit %d before %d: a page of %d bytes has %d", c.name, limit, before, bytes, n)
 	}
 	return s
 }
 
+// first returns where the items of a page begin: the page before ends there.
+func first(s *view.Snapshot) int64 {
+	at := s.At
+	if len(s.Messages) > 0 {
+		at = min(at, s.Messages[0].Offset)
+	}
+	if len(s.Calls) > 0 {
+		at = min(at, s.Calls[0].Offset)
+	}
+	return at
+}
+
+func last(s *view.Snapshot) int64 {
+	at := int64(-1)
+	if n := len(s.Messages); n > 0 {
+		at = max(at, s.Messages[n-1].Offset)
+	}
+	if n := len(s.Calls); n > 0 {
+		at = max(at, s.Calls[n-1].Offset)
+	}
+	return at
+}
+
 // one checks the newest page.
-func (c *pageCheck) one(limit int) {
+func (c *pageCheck) one(limit, bytes int) {
 	c.Helper()
-	s := c.get(limit, 0)
+	s := c.get(limit, bytes, 0)
 	all := c.whole.Messages
 	if len(s.Messages)+s.Earlier != len(all) {
 		c.Fatalf("%s, limit %d: %d messages and %d earlier, there are %d", c.name, limit, len(s.Messages), s.Earlier, len(all))
 	}
 	c.same(fmt.Sprint("limit ", limit), all[s.Earlier:], s.Messages)
-	if limit > 0 && len(s.Messages) < min(limit, len(all)) {
+	if limit > 0 && (bytes == 0 || bytes > 1<<20) && len(s.Messages) < min(limit, len(all)) {
 		c.Fatalf("%s, limit %d: only %d messages of %d", c.name, limit, len(s.Messages), len(all))
 	}
-	if s.Earlier == 0 && limit > 0 {
+	if s.Earlier == 0 && limit > 0 && bytes == 0 {
 		c.same("calls", c.whole.Calls, s.Calls)
 		c.same("runs", c.whole.Runs, s.Runs)
 	}
 }
 
 // back pages back from the end to the beginning.
-func (c *pageCheck) back(limit int) {
+func (c *pageCheck) back(limit, bytes int) {
 	c.Helper()
 	var messages []view.Message
 	var calls []view.ToolCall
 	before := int64(0)
 	for {
-		s := c.get(limit, before)
+		s := c.get(limit, bytes, before)
 		messages = append(s.Messages[:len(s.Messages):len(s.Messages)], messages...)
 		calls = append(s.Calls[:len(s.Calls):len(s.Calls)], calls...)
 		if s.Earlier != len(c.whole.Messages)-len(messages) {
@@ -135,10 +198,12 @@ func (c *pageCheck) back(limit int) {
 		if s.Earlier == 0 {
 			break
 		}
-		if len(s.Messages) == 0 {
-			c.Fatalf("%s, %d before %d: no messages, and %d are earlier", c.name, limit, before, s.Earlier)
+		if len(s.Messages) == 0 && (bytes == 0 || len(s.Calls) == 0 && len(s.Runs) == 0) {
+			c.Fatalf("%s, %d before %d: nothing, and %d are earlier", c.name, limit, before, s.Earlier)
 		}
-		before = s.Messages[0].Offset
+		if before = first(&s); bytes == 0 {
+			before = s.Messages[0].Offset
+		}
 	}
 	c.same(fmt.Sprintf("messages in pages of %d", limit), c.whole.Messages, messages)
 	c.same(fmt.Sprintf("calls in pages of %d", limit), c.whole.Calls, calls)

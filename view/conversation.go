@@ -23,7 +23,7 @@ type Conversation struct {
 	session     sessionFold
 	lanes       map[string]*lane
 	openRunLane map[string]*lane // the lane that has the newest open run of each invocation
-	archive     archive          // settled items; nil if they are dropped
+	archive     *archive         // settled items; nil if they are dropped
 	inputs      []Input          // in the order of the queue
 	notes       []Note
 	unnoted     int

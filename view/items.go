@@ -51,6 +51,116 @@ func (i Items) Newest(limit int) Items {
 	return i.Since(i.Messages[len(i.Messages)-limit].Offset)
 }
 
+// FitRuns is [Items.Fit] for the runs alone.
+func (i Items) FitRuns(bytes int, whole int64) Items {
+	runs := Items{Runs: i.Runs}
+	from := max(whole, runs.fits(bytes))
+	return Items{Runs: slices.DeleteFunc(slices.Clone(i.Runs), func(r Run) bool { return r.Offset < from })}
+}
+
+// Fit returns the newest items that have at most so many bytes together, but always the
+// newest message or call. Items that began before whole have no contents, see
+// [Conversation.Settled], and are left out.
+func (i Items) Fit(bytes int, whole int64) Items {
+	from := max(whole, i.fits(bytes))
+	if from == 0 {
+		return i
+	}
+	kept := i.Since(from)
+	older, left := 0, bytes // the runs that began before from
+	for ; older < len(kept.Runs) && kept.Runs[older].Offset < from; older++ {
+		left += kept.Runs[older].size()
+	}
+	left -= kept.Size()
+	for j := older - 1; j >= 0; j-- {
+		if r := &kept.Runs[j]; r.Offset < whole || r.size() > left {
+			kept.Runs = slices.Delete(kept.Runs, j, j+1)
+		} else {
+			left -= r.size()
+		}
+	}
+	return kept
+}
+
+// fits returns the offset from which the items have at most so many bytes; 0 for all. The
+// newest message or call always fits, because its offset is where the page before ends.
+func (i Items) fits(bytes int) int64 {
+	from, size := int64(-1), 0
+	needed := max(newestOf(i.Messages, messageOffset), newestOf(i.Calls, callOffset))
+	if needed < 0 {
+		needed = newestOf(i.Runs, runOffset)
+	}
+	m, k, r := len(i.Messages), len(i.Calls), len(i.Runs)
+	for m > 0 || k > 0 || r > 0 {
+		at := max(newestOf(i.Messages[:m], messageOffset), newestOf(i.Calls[:k], callOffset), newestOf(i.Runs[:r], runOffset))
+		for ; m > 0 && i.Messages[m-1].Offset == at; m-- {
+			size += i.Messages[m-1].size()
+		}
+		for ; k > 0 && i.Calls[k-1].Offset == at; k-- {
+			size += i.Calls[k-1].size()
+		}
+		for ; r > 0 && i.Runs[r-1].Offset == at; r-- {
+			size += i.Runs[r-1].size()
+		}
+		if size > bytes && at < needed {
+			return from
+		}
+		from = at
+	}
+	return 0
+}
+
+func newestOf[T any](list []T, offset func(*T) int64) int64 {
+	if len(list) == 0 {
+		return -1
+	}
+	return offset(&list[len(list)-1])
+}
+
+func messageOffset(m *Message) int64 { return m.Offset }
+func callOffset(k *ToolCall) int64   { return k.Offset }
+func runOffset(r *Run) int64         { return r.Offset }
+
+// itemSize is what an item has beside its contents, in bytes, about.
+const itemSize = 300
+
+// Size returns how many bytes the items have, about.
+func (i Items) Size() (n int) {
+	for j := range i.Messages {
+		n += i.Messages[j].size()
+	}
+	for j := range i.Calls {
+		n += i.Calls[j].size()
+	}
+	for j := range i.Runs {
+		n += i.Runs[j].size()
+	}
+	return n
+}
+
+// Size is [Items.Size] for the items of s.
+func (s *Snapshot) Size() int { return Items{s.Messages, s.Calls, s.Runs}.Size() }
+
+func (m *Message) size() int {
+	return itemSize + len(m.Text) + len(m.Parts) + len(m.Content) + len(m.Metadata)
+}
+
+func (k *ToolCall) size() int {
+	n := itemSize + len(k.Arguments) + len(k.Input)
+	if r := k.Result; r != nil {
+		n += len(r.Text) + len(r.Parts) + len(r.Error)
+	}
+	return n
+}
+
+func (r *Run) size() int {
+	n := itemSize + len(r.Context) + len(r.Result) + len(r.Interrupts) + len(r.Usage) + len(r.Tally.Text)
+	if r.Error != nil {
+		n += len(r.Error.Message)
+	}
+	return n
+}
+
 // RunsOf returns only the runs of a thread. If thread is "", it returns the
 // runs of all threads except those of sub-agents.
 func (i Items) RunsOf(thread string) Items {
@@ -78,9 +188,7 @@ func joined(lists []Items) Items {
 		messages, calls, runs = append(messages, l.Messages), append(calls, l.Calls), append(runs, l.Runs)
 	}
 	return Items{
-		Messages: merge(messages, func(m *Message) int64 { return m.Offset }),
-		Calls:    merge(calls, func(k *ToolCall) int64 { return k.Offset }),
-		Runs:     merge(runs, func(r *Run) int64 { return r.Offset }),
+		Messages: merge(messages, messageOffset), Calls: merge(calls, callOffset), Runs: merge(runs, runOffset),
 	}
 }
 
@@ -108,18 +216,15 @@ func mergeTwo[T any](a, b []T, offset func(*T) int64) []T {
 	return append(append(out, a...), b...)
 }
 
-// Settled returns the settled items that c has kept, see [Conversation.Keep],
-// of a thread, or of all if thread is "". later is the same conversation as of
-// a later offset; items that a MESSAGES_SNAPSHOT has dropped by then are left
-// out.
-func (c *Conversation) Settled(thread string, later *Conversation) Items {
+// Settled returns the settled items that c has kept for a page, see
+// [Conversation.KeepFor]. Those that began before from are there, but without their
+// contents: the newer ones have as many bytes as the page may have.
+func (c *Conversation) Settled() (items Items, from int64) {
 	var lists []Items
-	for name := range c.archive {
-		if l := later.lanes[name]; l != nil && (thread == "" || thread == name) {
-			lists = append(lists, c.archive.items(l))
-		}
+	for _, s := range c.archive.lanes {
+		lists = append(lists, s.items())
 	}
-	return joined(lists)
+	return joined(lists), c.archive.from
 }
 
 // SettledBefore returns how many messages of a thread, or of all if thread is

@@ -45,29 +45,32 @@ func (l *lane) earlier() int {
 // [Conversation.Snapshot] shows them.
 func (c *Conversation) Keep() {
 	if c.archive == nil {
-		c.archive = archive{}
+		c.archive = &archive{lanes: map[string]*settledItems{}}
 	}
 }
 
-// An archive has the settled items of each thread, in the order in which they
-// settled.
-type archive map[string]*settledItems
+// KeepFor makes c keep, of the items that settle from now on, those that a page of later
+// needs. later is the same conversation as of a later offset. [Conversation.Settled] returns
+// them.
+func (c *Conversation) KeepFor(q Query, later *Conversation) {
+	c.Keep()
+	c.archive.query, c.archive.later = q, later
+}
 
+// An archive has settled items.
+type archive struct {
+	lanes map[string]*settledItems // by thread
+	query Query                    // of [Conversation.KeepFor]
+	later *Conversation            // nil if all items are kept
+	size  int                      // of the items, if the query has a limit of bytes
+	from  int64                    // items that began before this offset have lost their contents, because newer ones are as large as the query allows
+}
+
+// settledItems are the settled items of a thread, in the order in which they settled.
 type settledItems struct {
 	messages []settled[Message]
 	calls    []settled[ToolCall]
 	runs     []settled[Run]
-}
-
-// entry returns the settled items of a lane, and creates the entry if
-// necessary.
-func (a archive) entry(l *lane) *settledItems {
-	s, ok := a[l.Name]
-	if !ok {
-		s = new(settledItems)
-		a[l.Name] = s
-	}
-	return s
 }
 
 // A settled value is an item that no longer changes.
@@ -77,24 +80,89 @@ type settled[T any] struct {
 	item  T
 }
 
+// of returns the settled items of a lane, and creates the entry if necessary.
+func (a *archive) of(l *lane) *settledItems {
+	s, ok := a.lanes[l.Name]
+	if !ok {
+		s = new(settledItems)
+		a.lanes[l.Name] = s
+	}
+	return s
+}
+
+// wants reports whether an item that settles at an offset is kept.
+func (a *archive) wants(l *lane, group int, at, offset int64) bool {
+	if a == nil || a.later == nil {
+		return a != nil
+	}
+	now := a.later.lanes[l.Name]
+	return now != nil && now.has(group, at) && (a.query.Thread == "" || a.query.Thread == l.Name) && offset < a.query.Before
+}
+
+// grow notes that the archive has an item more. If the items are too large, the oldest lose
+// their contents: a page has no place for them.
+func (a *archive) grow(size int) {
+	if a.query.Bytes <= 0 {
+		return
+	}
+	if a.size += size; a.size <= 2*a.query.Bytes {
+		return
+	}
+	var lists []Items
+	for _, s := range a.lanes {
+		lists = append(lists, s.items())
+	}
+	all := joined(lists)
+	a.from = max(a.from, all.fits(a.query.Bytes))
+	for _, s := range a.lanes {
+		s.empty(a.from)
+	}
+	a.size = all.Since(a.from).Size()
+}
+
+// empty removes the contents of the items that began before an offset.
+func (s *settledItems) empty(from int64) {
+	for i := range s.messages {
+		if m := &s.messages[i].item; m.Offset < from {
+			*m = Message{Item: m.Item}
+		}
+	}
+	for i := range s.calls {
+		if k := &s.calls[i].item; k.Offset < from {
+			*k = ToolCall{Item: k.Item}
+		}
+	}
+	for i := range s.runs {
+		if r := &s.runs[i].item; r.Offset < from {
+			*r = Run{Item: r.Item, Sub: r.Sub}
+		}
+	}
+}
+
+// items returns all items in the order of their offsets.
+func (s *settledItems) items() Items { return s.present(func(int, int64) bool { return true }) }
+
 // items returns the settled items of a lane by offset, without those that a
 // MESSAGES_SNAPSHOT has dropped. It sorts, because an item that was open for
 // long settles after newer ones.
-func (a archive) items(l *lane) (out Items) {
-	s, ok := a[l.Name]
-	if !ok {
-		return out
+func (a *archive) items(l *lane) Items {
+	if s, ok := a.lanes[l.Name]; ok {
+		return s.present(l.has)
 	}
-	out.Messages = present(l, s.messages, func(m *Message) int64 { return m.Offset })
-	out.Calls = present(l, s.calls, func(k *ToolCall) int64 { return k.Offset })
-	out.Runs = present(l, s.runs, func(r *Run) int64 { return r.Offset })
+	return Items{}
+}
+
+func (s *settledItems) present(has func(group int, at int64) bool) (out Items) {
+	out.Messages = present(has, s.messages, messageOffset)
+	out.Calls = present(has, s.calls, callOffset)
+	out.Runs = present(has, s.runs, runOffset)
 	return out
 }
 
-func present[T any](l *lane, all []settled[T], offset func(*T) int64) []T {
+func present[T any](has func(group int, at int64) bool, all []settled[T], offset func(*T) int64) []T {
 	out := make([]T, 0, len(all))
 	for i := range all {
-		if s := &all[i]; l.has(s.group, s.at) {
+		if s := &all[i]; has(s.group, s.at) {
 			out = append(out, s.item)
 		}
 	}
@@ -169,9 +237,10 @@ func (c *Conversation) settleMessages(l *lane, at int64) {
 		l.groups[group] = without(l.groups[group], m)
 		past := &l.past[group]
 		past.Count, past.To = past.Count+1, max(past.To, m.Offset+1)
-		if c.archive != nil {
-			s := c.archive.entry(l)
-			s.messages = append(s.messages, settled[Message]{at, group, m.value()})
+		if c.archive.wants(l, group, at, m.Offset) {
+			s, v := c.archive.of(l), m.value()
+			s.messages = append(s.messages, settled[Message]{at, group, v})
+			c.archive.grow(v.size())
 		}
 	}
 }
@@ -193,9 +262,10 @@ func (c *Conversation) settleCalls(l *lane, at int64) {
 			group = groupOf(k.maker.Role)
 			k.maker.calls = without(k.maker.calls, k)
 		}
-		if c.archive != nil {
-			s := c.archive.entry(l)
-			s.calls = append(s.calls, settled[ToolCall]{at, group, k.value()})
+		if c.archive.wants(l, group, at, k.Offset) {
+			s, v := c.archive.of(l), k.value()
+			s.calls = append(s.calls, settled[ToolCall]{at, group, v})
+			c.archive.grow(v.size())
 		}
 	}
 }
@@ -220,9 +290,10 @@ func (c *Conversation) settleRuns(l *lane, at int64) {
 	if r := l.runs[i]; l.newest[r.Invocation] == r {
 		delete(l.newest, r.Invocation)
 	}
-	if c.archive != nil {
-		s := c.archive.entry(l)
-		s.runs = append(s.runs, settled[Run]{at, -1, *l.runs[i]})
+	if c.archive.wants(l, -1, at, l.runs[i].Offset) {
+		s, v := c.archive.of(l), *l.runs[i]
+		s.runs = append(s.runs, settled[Run]{at, -1, v})
+		c.archive.grow(v.size())
 	}
 	l.runs = slices.Delete(l.runs, i, i+1)
 }

@@ -95,6 +95,34 @@ func TestKeptConversationIsWhole(t *testing.T) {
 	}
 }
 
+// TestKeptForAPageIsBounded: what is kept for a page of some bytes does not grow with the
+// conversation, and the newest of it is whole.
+func TestKeptForAPageIsBounded(t *testing.T) {
+	const bytes = 100_000
+	var s script
+	for i := range 20 * view.Window {
+		s.say(tapedeck.MessageAdded, `{"message":{"id":"u%d","role":"user","content":"%01000d"}}`, i, i)
+	}
+	var c, later view.Conversation
+	for i := range s.events {
+		later.Apply(&s.events[i])
+	}
+	c.KeepFor(view.Query{Bytes: bytes, Before: int64(len(s.events))}, &later)
+	for i := range s.events {
+		c.Apply(&s.events[i])
+	}
+	items, whole := c.Settled()
+	size := 0
+	for _, m := range items.Messages {
+		if size += len(m.Text); m.Offset >= whole && len(m.Text) != 1000 {
+			t.Errorf("message %d has %d bytes", m.Offset, len(m.Text))
+		}
+	}
+	if n := len(items.Messages); n != 19*view.Window || whole == 0 || size > 2*bytes {
+		t.Errorf("%d messages of %d bytes, whole from %d", n, size, whole)
+	}
+}
+
 // TestSnapshotOfWhatHasSettled: a MESSAGES_SNAPSHOT also restates settled
 // messages. It drops those that it does not have, and its own have its order.
 func TestSnapshotOfWhatHasSettled(t *testing.T) {

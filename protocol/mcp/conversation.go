@@ -14,6 +14,9 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
+// readBytes is how much of a conversation is read for one page, before its texts are cut.
+const readBytes = 16 << 20
+
 type conversationInput struct {
 	Session string `json:"session" jsonschema:"the id of the session"`
 	Before  int64  `json:"before,omitempty" jsonschema:"only what began before this offset: the value of before in the previous page"`
@@ -65,7 +68,7 @@ func (s *server) readConversation(ctx context.Context, _ *sdk.CallToolRequest, i
 
 // conversation returns a page of a conversation within the limits.
 func (s *server) conversation(ctx context.Context, in conversationInput) (*conversation, error) {
-	snapshot, err := s.Reader.Snapshot(ctx, in.Session, view.Query{At: in.At, Thread: in.Thread, Limit: in.Limit, Before: in.Before})
+	snapshot, err := s.Reader.Snapshot(ctx, in.Session, view.Query{At: in.At, Thread: in.Thread, Limit: in.Limit, Bytes: readBytes, Before: in.Before})
 	if err != nil {
 		return nil, err
 	}

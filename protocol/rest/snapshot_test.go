@@ -30,6 +30,32 @@ func say(id, text string) tapedeck.Event {
 	return tapedeck.Event{Type: tapedeck.TextMessageContent, Data: json.RawMessage(fmt.Sprintf(`{"messageId":%q,"delta":%q}`, id, text))}
 }
 
+// A snapshot has at most 16 MiB, however it is asked for, and paging back finds the rest.
+func TestSnapshotOfLargeMessages(t *testing.T) {
+	handler, g := newHandler(rest.Options{})
+	g.session(t, "s", 0)
+	const count, size = 40, 1 << 20
+	for i := range count {
+		g.append(t, "s", tapedeck.Event{Type: tapedeck.MessageAdded, Data: fmt.Appendf(nil, `{"message":{"id":"m%d","role":"user","content":%q}}`, i, strings.Repeat("x", size))})
+	}
+	for _, query := range []string{"", "?limit=1000", "?limit=1000&thread=main"} {
+		if s := getSnapshot(t, handler, "s/snapshot"+query); len(s.Messages) != 15 || s.Earlier != count-15 {
+			t.Errorf("%q: %d messages, %d earlier", query, len(s.Messages), s.Earlier)
+		}
+	}
+	found := 0
+	for before := ""; ; {
+		s := getSnapshot(t, handler, "s/snapshot?limit=1000"+before)
+		if found += len(s.Messages); s.Earlier == 0 || len(s.Messages) == 0 {
+			break
+		}
+		before = fmt.Sprint("&before=", s.Messages[0].Offset)
+	}
+	if found != count {
+		t.Errorf("paging back finds %d messages", found)
+	}
+}
+
 // A snapshot at the head, which continues the one before, is the same as one that is
 // folded from the beginning, also with concurrent requests and appends.
 func TestSnapshotsGoOn(t *testing.T) {

@@ -93,7 +93,8 @@ func matches(header, tag string) bool {
 
 // Limits of one answer.
 const (
-	maxItems     = 10_000 // messages or tasks
+	maxItems     = 10_000   // messages or tasks
+	maxItemBytes = 16 << 20 // of all of them, or what began at one offset
 	defaultTasks = 100
 
 	defaultMarkers = 500 // markers of each kind, invocations, and gaps
@@ -103,7 +104,7 @@ const (
 func (h *handler) snapshot(ctx context.Context, v *viewing) (view.Snapshot, error) {
 	q := view.Query{
 		At: new(v.at), Thread: v.query.ID("thread"),
-		Limit: v.query.Limit(view.Window, maxItems), Before: v.query.Offset("before", 0),
+		Limit: v.query.Limit(view.Window, maxItems), Bytes: maxItemBytes, Before: v.query.Offset("before", 0),
 	}
 	if v.query.Err != nil {
 		return view.Snapshot{}, v.query.Err
@@ -168,7 +169,7 @@ func (h *handler) replayIndex(ctx context.Context, v *viewing) (any, error) {
 func (h *handler) tasks(ctx context.Context, v *viewing) (any, error) {
 	q := view.Query{
 		At: new(v.at), Runs: true, Thread: v.query.ID("thread"),
-		Limit: v.query.Limit(defaultTasks, maxItems), Before: v.query.Offset("before", 0),
+		Limit: v.query.Limit(defaultTasks, maxItems), Bytes: maxItemBytes, Before: v.query.Offset("before", 0),
 	}
 	if v.query.Err != nil {
 		return nil, v.query.Err
@@ -219,7 +220,7 @@ func (h *handler) context(ctx context.Context, v *viewing) (any, error) {
 // withPrompt returns the conversation of a thread. It includes the system text of the
 // model even if that is older than the messages that fit into the answer.
 func (h *handler) withPrompt(ctx context.Context, v *viewing, thread string, limit int) (view.Snapshot, error) {
-	s, err := h.Views.Snapshot(ctx, v.session.ID, view.Query{At: new(v.at), Thread: thread, Limit: limit})
+	s, err := h.Views.Snapshot(ctx, v.session.ID, view.Query{At: new(v.at), Thread: thread, Limit: limit, Bytes: maxItemBytes})
 	if err != nil || s.Earlier == 0 || len(s.Threads) == 0 || s.Threads[0].Prompt == nil {
 		return s, err
 	}

@@ -377,3 +377,23 @@ func TestIncarnation(t *testing.T) {
 		}
 	})
 }
+
+// TestLargeHistory: a history has at most 16 MiB, and counts the messages before.
+func TestLargeHistory(t *testing.T) {
+	within(t, func(t *testing.T, w *world) {
+		const count, size = 20, 1 << 20
+		for i := range count {
+			data := fmt.Appendf(nil, `{"message":{"id":"m%d","role":"assistant","content":%q}}`, i, strings.Repeat("x", size))
+			if _, err := w.Append(t.Context(), tapedeck.Append{Session: "s", Events: []tapedeck.Event{{Type: tapedeck.MessageAdded, Thread: "thread_e", Data: data}}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p := w.dial(t, paths[ws.Replay])
+		defer func() { _ = p.CloseNow() }()
+		p.send(t, `{"type":"replay.request","elementId":"e"}`)
+		got := p.received()
+		if n := strings.Count(got, `"role":"assistant"`); n != 15 || !strings.Contains(got, `"earlier":5`) || len(got) > 16<<20 {
+			t.Errorf("%d messages in %d bytes", n, len(got))
+		}
+	})
+}

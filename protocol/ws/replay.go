@@ -186,7 +186,7 @@ func threadOf(element string) (string, error) {
 
 // follow sends what happens from an offset on, and the snapshots that the client asks for.
 func (r *replay) follow(from int64) error {
-	now, err := r.Views.Snapshot(r.ctx, r.session, view.Query{At: new(from), Limit: maxShown})
+	now, err := r.Views.Snapshot(r.ctx, r.session, shown(from, ""))
 	if err != nil {
 		return err
 	}
@@ -251,7 +251,7 @@ func (r *replay) sendEvent(e *tapedeck.Event) error {
 		return err
 	}
 	if element := r.elements.of(e.ThreadName()).element; element != "" && r.out.replaces(e, names) {
-		now, err := r.Views.Snapshot(r.ctx, r.session, view.Query{At: new(e.Offset + 1), Limit: maxShown})
+		now, err := r.Views.Snapshot(r.ctx, r.session, shown(e.Offset+1, ""))
 		if err != nil {
 			return err
 		}
@@ -259,7 +259,7 @@ func (r *replay) sendEvent(e *tapedeck.Event) error {
 		return r.sendSnapshot(element, e.Offset+1)
 	}
 	if k, ok := r.out.reopens(e); ok {
-		before, err := r.Views.Snapshot(r.ctx, r.session, view.Query{At: new(e.Offset), Thread: k.thread, Limit: maxShown})
+		before, err := r.Views.Snapshot(r.ctx, r.session, shown(e.Offset, k.thread))
 		if err != nil {
 			return err
 		}
@@ -278,7 +278,7 @@ func (r *replay) namesFor(e *tapedeck.Event) (*aguiwire.Naming, error) {
 	thread := e.ThreadName()
 	n := r.names[thread]
 	if n == nil && r.elements.of(thread).element != "" {
-		s, err := r.Views.Snapshot(r.ctx, r.session, view.Query{At: new(e.Offset), Thread: thread, Limit: maxShown})
+		s, err := r.Views.Snapshot(r.ctx, r.session, shown(e.Offset, thread))
 		if err != nil {
 			return nil, err
 		}
@@ -313,7 +313,7 @@ func (r *replay) sendJump(e *tapedeck.Event, j *tapedeck.Jump) error {
 		}
 		return nil
 	}
-	now, err := r.Views.Snapshot(r.ctx, r.session, view.Query{At: new(e.Offset + 1), Limit: maxShown})
+	now, err := r.Views.Snapshot(r.ctx, r.session, shown(e.Offset+1, ""))
 	if err != nil {
 		return err
 	}
@@ -386,14 +386,19 @@ func (r *replay) sendSnapshot(element string, at int64) error {
 
 // history returns the history of an element, from all its threads.
 func (r *replay) history(element string, at int64) (*history, error) {
-	h := newHistory(element)
+	h, left := newHistory(element), shownBytes
 	for _, thread := range r.elements.threads(element) {
-		s, err := r.Views.Snapshot(r.ctx, r.session, view.Query{At: new(at), Thread: thread, Limit: maxShown})
+		s, err := r.Views.Snapshot(r.ctx, r.session, shown(at, thread))
 		if err != nil {
 			return nil, err
 		}
-		h.add(thread, r.elements.of(thread).index, &s, r.out.options.user)
 		r.learn(thread, &s)
+		if size := s.Size(); left == shownBytes || size <= left {
+			h.add(thread, r.elements.of(thread).index, &s, r.out.options.user)
+			left -= size
+		} else {
+			h.Earlier += s.Earlier + len(s.Messages)
+		}
 	}
 	return h, nil
 }

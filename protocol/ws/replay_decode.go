@@ -10,7 +10,6 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/payload"
-	"github.com/tapedeck/tapedeck/view"
 )
 
 // A replayDecoder turns the messages of an agent's backend into events of the log. The
@@ -139,7 +138,7 @@ func (d *replayDecoder) findText(ctx context.Context, h *handler, session string
 			return nil
 		}
 	}
-	now, err := h.Views.Snapshot(ctx, session, view.Query{Limit: maxShown})
+	now, err := h.Views.Snapshot(ctx, session, shown(-1, ""))
 	if err != nil {
 		return err
 	}
@@ -264,7 +263,7 @@ func restoreElement(ctx context.Context, h *handler, session, thread string) (*e
 		return nil, tapedeck.Errorf(tapedeck.Conflict, "the agent of element %s is run by the server, which writes what it does", strings.TrimPrefix(thread, threadPrefix)).
 			WithHint("wait until its run %s ends, or cancel it", el.invocation)
 	}
-	now, err := h.Views.Snapshot(ctx, session, view.Query{At: new(s.Head), Thread: thread, Limit: maxShown})
+	now, err := h.Views.Snapshot(ctx, session, shown(s.Head, thread))
 	if err != nil {
 		return nil, err
 	}

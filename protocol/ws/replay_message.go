@@ -121,8 +121,17 @@ type historyTool struct {
 	Index    *int64 `json:"index,omitempty"`    // of an instance of a loop
 }
 
-// maxShown is the largest number of messages of an element in a snapshot.
-const maxShown = 1000
+// Limits of what a client is shown of an element.
+const (
+	maxShown   = 1000     // messages
+	shownBytes = 16 << 20 // bytes, or what began at one offset
+)
+
+// shown asks for what a client is shown of a thread; "" for all threads. The rest of the
+// protocol knows no more than that, so that each id means the same everywhere.
+func shown(at int64, thread string) view.Query {
+	return view.Query{At: &at, Thread: thread, Limit: maxShown, Bytes: shownBytes}
+}
 
 // newHistory returns the empty history of an element. Its thread is that of its first run.
 func newHistory(element string) *history {
