@@ -143,3 +143,40 @@ func TestClearWhileBackendsWrite(t *testing.T) {
 		}
 	})
 }
+
+// TestClearBetweenFrames: what a backend writes after a clear is in the history, also the
+// thought after it, and the result of a tool that began before it.
+func TestClearBetweenFrames(t *testing.T) {
+	within(t, func(t *testing.T, w *world) {
+		p := w.dial(t, paths[ws.Replay])
+		defer func() { _ = p.CloseNow() }()
+		history := func(frame string) string {
+			p.received()
+			if _, err := w.Session("s").Clear(t.Context(), ""); err != nil {
+				t.Fatal(err)
+			}
+			p.send(t, frame)
+			p.send(t, `{"type":"replay.request","elementId":"e"}`)
+			got := p.received()
+			if strings.Contains(got, `"type":"error"`) {
+				t.Error(got)
+			}
+			return got[strings.Index(got, `"type":"messages.snapshot"`):]
+		}
+		p.send(t, `{"type":"task.thinking","elementId":"e","message":"one"}`)
+		if got := history(`{"type":"task.thinking","elementId":"e","message":"two"}`); !strings.Contains(got, `"thinking":[{"message":"two"`) {
+			t.Error(got)
+		}
+		if head, err := w.Session("s").Info(t.Context()); err != nil || len(head.Runs) != 1 {
+			t.Errorf("the thought has no run: %v %v", head.Runs, err)
+		}
+		p.send(t, `{"type":"task.tool.start","elementId":"e","toolName":"read","toolArgs":{"path":"a"}}`)
+		if got := history(`{"type":"task.tool.end","toolName":"read","result":"text"}`); !strings.Contains(got, `"name":"read","args":{"path":"a"},"status":"complete","result":"text"`) {
+			t.Error(got)
+		}
+		p.send(t, `{"type":"task.tool.end","toolName":"read","result":"text"}`)
+		if got := p.received(); !strings.Contains(got, "has no open call of the tool") {
+			t.Error(got)
+		}
+	})
+}

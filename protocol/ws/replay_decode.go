@@ -38,8 +38,6 @@ type writtenText struct {
 	open bool
 }
 
-type namedCall struct{ id, name string }
-
 // accept appends what a message of the backend becomes.
 func (d *replayDecoder) accept(ctx context.Context, h *handler, session string, m *replayMessage) error {
 	if !fromBackend[m.Type] {
@@ -82,15 +80,18 @@ func (d *replayDecoder) persist(ctx context.Context, h *handler, session, thread
 	}
 	was := d.elements[thread]
 	fresh := was == nil || was.stale
+	call, run := was.ends(m)
 	for range maxTries {
 		err := d.write(ctx, h, session, thread, m)
-		if tapedeck.KindOf(err) != tapedeck.Conflict || fresh && !growing {
+		if tapedeck.KindOf(err) != tapedeck.Conflict || fresh && !growing && call == nil {
 			return err
 		}
 		now, failed := d.element(ctx, h, session, thread) // as the log has it
 		switch {
 		case failed != nil, fresh && now.isOpen(m.MessageID):
 			return err
+		case call != nil && now.invocation != run: // a clear took it
+			_ = d.write(ctx, h, session, thread, &replayMessage{Type: typeToolStart, ElementID: m.ElementID, ToolCallID: call.id, ToolName: call.name, ToolArgs: call.args})
 		case !growing, now.isOpen(m.MessageID):
 		case m.Type == typeTextEnd:
 			return nil
@@ -152,28 +153,6 @@ func (d *replayDecoder) findText(ctx context.Context, h *handler, session string
 	return nil
 }
 
-// findCall sets the element of the end of a call to an element that has this call open. The
-// element that was named last comes first.
-func (d *replayDecoder) findCall(m *replayMessage) {
-	if el := d.elements[threadPrefix+d.last]; el != nil && el.call(m) >= 0 {
-		return
-	}
-	for _, thread := range slices.Sorted(maps.Keys(d.elements)) {
-		if d.elements[thread].call(m) >= 0 {
-			m.ElementID = strings.TrimPrefix(thread, threadPrefix)
-			return
-		}
-	}
-}
-
-// call returns the place of the open call that a message ends: by its id, or else the oldest
-// of its tool; -1 for none.
-func (el *element) call(m *replayMessage) int {
-	return slices.IndexFunc(el.calls, func(c namedCall) bool {
-		return m.ToolCallID == c.id || m.ToolCallID == "" && m.ToolName == c.name
-	})
-}
-
 // element returns what is open in a thread.
 func (d *replayDecoder) element(ctx context.Context, h *handler, session, thread string) (*element, error) {
 	if el := d.elements[thread]; el != nil && !el.stale {
@@ -196,14 +175,28 @@ func (d *replayDecoder) write(ctx context.Context, h *handler, session, thread s
 	if err != nil {
 		return err
 	}
+	run := el.invocation
 	events, err := el.events(m)
 	if err == nil && len(events) > 0 {
-		_, err = h.Verbs.Append(ctx, tapedeck.Append{Session: session, Events: events})
+		_, err = h.Verbs.Append(ctx, tapedeck.Append{Session: session, Events: events, Check: isOpen(thread, run)})
 	}
 	if err != nil {
 		el.stale = true // it may differ from the log now
 	}
 	return err
+}
+
+// isOpen checks that a run is still open. A clear may have ended it.
+func isOpen(thread, run string) func(*tapedeck.Session) error {
+	if run == "" {
+		return nil
+	}
+	return func(s *tapedeck.Session) error {
+		if slices.ContainsFunc(s.Runs, func(r tapedeck.OpenRun) bool { return r.Thread == thread && r.Invocation == run }) {
+			return nil
+		}
+		return tapedeck.Errorf(tapedeck.Conflict, "run %s has ended", run)
+	}
 }
 
 // leave ends the run that a backend has written in an element, when a frame of the diagram
@@ -276,7 +269,7 @@ func restoreElement(ctx context.Context, h *handler, session, thread string) (*e
 	}
 	for i := range now.Calls {
 		if c := &now.Calls[i]; c.Result == nil && c.Invocation == el.invocation {
-			el.calls = append(el.calls, namedCall{c.ID, c.Name})
+			el.calls = append(el.calls, namedCall{id: c.ID, name: c.Name})
 		}
 	}
 	return el, nil
@@ -410,39 +403,4 @@ func (el *element) content(m *replayMessage) ([]payload.Payload, error) {
 	}
 	t.text.WriteString(delta)
 	return []payload.Payload{payload.TextMessageContent{MessageID: m.MessageID, Delta: payload.Piece(delta)}}, nil
-}
-
-func (el *element) toolStart(m *replayMessage) ([]payload.Payload, error) {
-	if m.ToolName == "" {
-		return nil, tapedeck.Errorf(tapedeck.Invalid, "the message has no toolName")
-	}
-	id := m.ToolCallID
-	if id == "" {
-		id = tapedeck.NewID("call_")
-	}
-	el.calls = append(el.calls, namedCall{id, m.ToolName})
-	out := []payload.Payload{payload.ToolCallStart{ToolCallID: id, ToolCallName: m.ToolName}}
-	if len(m.ToolArgs) > 0 && string(m.ToolArgs) != "null" {
-		out = append(out, payload.ToolCallArgs{ToolCallID: id, Delta: payload.Piece(m.ToolArgs)})
-	}
-	return append(out, payload.ToolCallEnd{ToolCallID: id}), nil
-}
-
-// toolEnd answers the call with the id of the message or, without one, the oldest open
-// call of the tool.
-func (el *element) toolEnd(m *replayMessage) ([]payload.Payload, error) {
-	i := el.call(m)
-	if i < 0 {
-		return nil, tapedeck.Errorf(tapedeck.Conflict, "element %s has no open call of the tool %.64q", m.ElementID, m.ToolName).WithHint("send %s first", typeToolStart)
-	}
-	id := el.calls[i].id
-	el.calls = slices.Delete(el.calls, i, i+1)
-	result := ""
-	switch {
-	case len(m.Result) == 0:
-	case json.Unmarshal(m.Result, &result) != nil: // an object, an array or a number is kept as JSON
-		result = string(m.Result)
-	}
-	content, _ := json.Marshal(result) // a string can be encoded
-	return []payload.Payload{payload.ToolCallResult{MessageID: tapedeck.NewID("msg_"), ToolCallID: id, Content: content}}, nil
 }
