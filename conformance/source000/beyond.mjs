@@ -31,6 +31,17 @@ export const beyond = {
     same(b.page.heard.length, 1)
   },
 
+  async "an element has any id"(world) {
+    const element = "Prüfung der Daten/1"
+    const { url, page, backend } = await begin(world, element)
+    const text = await work(backend)
+    await page.ends(element)
+    const refreshed = new Page(url), snapshot = await refreshed.replay(element)
+    same(snapshot.threadId, `thread_${element}`)
+    same(await refreshed.click(element), panelOf(text))
+    same(page.heard.filter((m) => m.threadId !== snapshot.threadId), [])
+  },
+
   async "a page is refreshed in the middle of a text"(world) {
     const { url, page, backend } = await begin(world)
     await backend.start("m")

@@ -397,3 +397,30 @@ func TestLargeHistory(t *testing.T) {
 		}
 	})
 }
+
+// TestHistoryOfAnOlderWorkflow: a page that connects later finds the history of an element of
+// a workflow that is not the newest of its session.
+func TestHistoryOfAnOlderWorkflow(t *testing.T) {
+	within(t, func(t *testing.T, w *world) {
+		add := func(thread, typ, data string) {
+			t.Helper()
+			if _, err := w.Append(t.Context(), tapedeck.Append{Session: "s", Events: []tapedeck.Event{{Type: typ, Thread: thread, Invocation: "inv_" + thread, Data: json.RawMessage(data)}}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for thread, names := range map[string][2]string{"other": {"Z", "other:thread_Z"}, "main": {"Y", "thread_Y"}} {
+			add(thread, tapedeck.RunStarted, `{}`)
+			add(thread, tapedeck.WorkflowStarted, `{"process":"P","digest":"sha256:x","xml":"<x/>"}`)
+			add(thread, tapedeck.WorkflowEntered, fmt.Sprintf(`{"element":%q,"elementType":"serviceTask","activation":"1","thread":%q,"attempt":1}`, names[0], names[1]))
+			add(names[1], tapedeck.MessageAdded, fmt.Sprintf(`{"message":{"id":"m","role":"assistant","content":"of %s"}}`, names[0]))
+		}
+		p := w.dial(t, paths[ws.Replay])
+		defer func() { _ = p.CloseNow() }()
+		for _, element := range []string{"Z", "Y"} {
+			p.send(t, fmt.Sprintf(`{"type":"replay.request","elementId":%q}`, element))
+			if got := p.received(); !strings.Contains(got, `"content":"of `+element) {
+				t.Error(element, got)
+			}
+		}
+	})
+}

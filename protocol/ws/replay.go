@@ -16,6 +16,7 @@ import (
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/aguiwire"
 	"github.com/tapedeck/tapedeck/internal/jsonobj"
+	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/view"
 )
 
@@ -35,9 +36,6 @@ const (
 	typePong        = "pong"
 	typeFailed      = "error"
 )
-
-// threadPrefix begins the thread of each element of a workflow.
-const threadPrefix = "thread_"
 
 // replayOptions say what a client wants.
 type replayOptions struct {
@@ -181,7 +179,7 @@ func threadOf(element string) (string, error) {
 	if element == "" {
 		return "", tapedeck.Errorf(tapedeck.Invalid, "the message has no elementId")
 	}
-	return threadPrefix + element, tapedeck.CheckID("the thread of the element", threadPrefix+element)
+	return payload.ElementThread(element)
 }
 
 // follow sends what happens from an offset on, and the snapshots that the client asks for.
@@ -191,13 +189,9 @@ func (r *replay) follow(from int64) error {
 		return err
 	}
 	r.out.begin(&now)
-	w, err := r.Views.Workflow(r.ctx, r.session, "", from)
+	w, err := r.learnWorkflows(now.Threads, from)
 	if err != nil {
 		return err
-	}
-	if w != nil {
-		r.elements.find(w)
-		r.diagram.begin(w)
 	}
 	if r.out.options.now {
 		if err := r.sendNow(&now, w, from); err != nil {

@@ -130,12 +130,12 @@ func (d *replayDecoder) findElement(ctx context.Context, h *handler, session str
 // findText sets the element of a message to that of its text. Another socket may have begun
 // the text.
 func (d *replayDecoder) findText(ctx context.Context, h *handler, session string, m *replayMessage) error {
-	if el := d.elements[threadPrefix+d.last]; el != nil && el.isOpen(m.MessageID) {
+	if el := d.elements[threadNamed(d.last)]; el != nil && el.isOpen(m.MessageID) {
 		return nil
 	}
 	for _, thread := range slices.Sorted(maps.Keys(d.elements)) {
 		if d.elements[thread].isOpen(m.MessageID) {
-			m.ElementID = strings.TrimPrefix(thread, threadPrefix)
+			m.ElementID, _ = payload.ElementOf(thread)
 			return nil
 		}
 	}
@@ -145,7 +145,7 @@ func (d *replayDecoder) findText(ctx context.Context, h *handler, session string
 	}
 	for i := range now.Messages {
 		t := &now.Messages[i]
-		if element, ok := strings.CutPrefix(t.Thread, threadPrefix); ok && t.ID == m.MessageID && t.Status == tapedeck.StatusRunning {
+		if element, ok := payload.ElementOf(t.Thread); ok && t.ID == m.MessageID && t.Status == tapedeck.StatusRunning {
 			m.ElementID = element
 			return nil
 		}
@@ -202,7 +202,7 @@ func isOpen(thread, run string) func(*tapedeck.Session) error {
 // leave ends the run that a backend has written in an element, when a frame of the diagram
 // says that the element is done.
 func (d *replayDecoder) leave(ctx context.Context, h *handler, session string, m *replayMessage) error {
-	thread := threadPrefix + m.ElementID
+	thread := threadNamed(m.ElementID)
 	el, err := d.element(ctx, h, session, thread)
 	if err != nil || el.invocation == "" {
 		return err
@@ -253,7 +253,8 @@ func restoreElement(ctx context.Context, h *handler, session, thread string) (*e
 		return el, nil
 	}
 	if el.invocation = s.Runs[i].Invocation; s.Runs[i].Owner != "" {
-		return nil, tapedeck.Errorf(tapedeck.Conflict, "the agent of element %s is run by the server, which writes what it does", strings.TrimPrefix(thread, threadPrefix)).
+		name, _ := payload.ElementOf(thread)
+		return nil, tapedeck.Errorf(tapedeck.Conflict, "the agent of element %s is run by the server, which writes what it does", name).
 			WithHint("wait until its run %s ends, or cancel it", el.invocation)
 	}
 	now, err := h.Views.Snapshot(ctx, session, shown(s.Head, thread))

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/payload"
@@ -22,12 +21,12 @@ const maxArgs = 16 << 10
 // findCall sets the element of the end of a call to an element that has this call open. The
 // element that was named last comes first.
 func (d *replayDecoder) findCall(m *replayMessage) {
-	if el := d.elements[threadPrefix+d.last]; el != nil && el.call(m) >= 0 {
+	if el := d.elements[threadNamed(d.last)]; el != nil && el.call(m) >= 0 {
 		return
 	}
 	for _, thread := range slices.Sorted(maps.Keys(d.elements)) {
 		if d.elements[thread].call(m) >= 0 {
-			m.ElementID = strings.TrimPrefix(thread, threadPrefix)
+			m.ElementID, _ = payload.ElementOf(thread)
 			return
 		}
 	}

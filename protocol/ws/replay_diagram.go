@@ -312,12 +312,44 @@ func (r *replay) sendDiagram(e *tapedeck.Event) error {
 		}
 		return nil
 	}
-	for _, f := range append(r.diagram.frames(e), r.cancelled(e)...) {
+	unknown := r.diagram.processes[e.ThreadName()] == nil
+	frames := append(r.diagram.frames(e), r.cancelled(e)...)
+	if unknown && e.Type == tapedeck.WorkflowStarted {
+		more, err := r.resumed(e)
+		if err != nil {
+			return err
+		}
+		frames = append(frames, more...)
+	}
+	for _, f := range frames {
 		if err := r.sendMessage(f); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// resumed returns the frames of what a workflow does that continues after its
+// workflow.completed: the log has only what begins after that.
+func (r *replay) resumed(e *tapedeck.Event) (out []*diagramFrame, err error) {
+	var s payload.WorkflowStarted
+	if !e.Unpack(&s) || s.Resumes == "" {
+		return nil, nil
+	}
+	w, err := r.Views.Workflow(r.ctx, r.session, e.ThreadName(), e.Offset+1)
+	if err != nil || w == nil {
+		return nil, err
+	}
+	r.diagram.begin(w)
+	for i := range w.Elements {
+		for _, f := range stateOf(w, &w.Elements[i]) {
+			if f.Type == typeActivated {
+				f.Timestamp = timestamp(e.Time)
+				out = append(out, f)
+			}
+		}
+	}
+	return out, nil
 }
 
 // cancelled returns the frame of a run that was cancelled in an element of a workflow.

@@ -1,6 +1,7 @@
 package ws
 
 import (
+	"slices"
 	"strings"
 	"sync"
 
@@ -13,6 +14,20 @@ import (
 type place struct {
 	element string // its id in the diagram; "" for a thread of no element
 	index   *int64 // of the instance of a loop, from 0; nil for none
+}
+
+// threadNamed returns the thread of an element, also of one that can have none.
+func threadNamed(element string) string {
+	thread, _ := payload.ElementThread(element)
+	return thread
+}
+
+// threadShown returns how the protocol calls a thread: with the letters of its element.
+func threadShown(thread string) string {
+	if element, ok := payload.ElementOf(thread); ok && thread == threadNamed(element) {
+		return "thread_" + element
+	}
+	return thread
 }
 
 // elements knows the threads of the elements of a workflow. An element that runs a second
@@ -34,10 +49,7 @@ func (x *elements) of(thread string) place {
 	if p, ok := x.byThread[thread]; ok {
 		return p
 	}
-	element, _ := strings.CutPrefix(thread, threadPrefix)
-	if len(element) == len(thread) {
-		return place{}
-	}
+	element, _ := payload.ElementOf(thread)
 	return place{element: element}
 }
 
@@ -52,7 +64,7 @@ func (x *elements) threads(element string) []string {
 			out = append(out, thread)
 		}
 	}
-	if first := threadPrefix + element; len(out) == 0 {
+	if first := threadNamed(element); len(out) == 0 {
 		if _, taken := x.byThread[first]; !taken {
 			out = []string{first}
 		}
@@ -88,6 +100,49 @@ func (x *elements) find(w *view.Workflow) {
 		a := &w.Activations[i]
 		x.add(a.Thread, a.Element, a.Index)
 	}
+}
+
+// maxWorkflows is how many older workflows of a session a page learns.
+const maxWorkflows = 100
+
+// learnWorkflows learns the workflows of a session as of an offset, and returns the newest
+// one, nil if there is none.
+func (r *replay) learnWorkflows(threads []view.Thread, at int64) (*view.Workflow, error) {
+	newest, err := r.Views.Workflow(r.ctx, r.session, "", at)
+	if err != nil || newest == nil {
+		return nil, err
+	}
+	for _, thread := range workflowThreads(threads) {
+		if thread == newest.Thread {
+			continue
+		}
+		w, err := r.Views.Workflow(r.ctx, r.session, thread, at)
+		if err != nil {
+			return nil, err
+		}
+		if w != nil {
+			r.elements.find(w)
+			r.diagram.begin(w)
+		}
+	}
+	r.elements.find(newest)
+	r.diagram.begin(newest)
+	return newest, nil
+}
+
+// workflowThreads returns the threads of which others are elements: a workflow beside the
+// thread main has its thread before the names of its elements' threads.
+func workflowThreads(threads []view.Thread) (out []string) {
+	for i := range threads {
+		name := tapedeck.MainThread
+		if end := strings.LastIndex(threads[i].Name, ":thread_"); end > 0 {
+			name = threads[i].Name[:end]
+		}
+		if !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	return out[max(0, len(out)-maxWorkflows):]
 }
 
 // entered reports whether a workflow of the server has entered the element of a thread.

@@ -153,7 +153,7 @@ func (r *replayEncoder) encode(e *tapedeck.Event, names *aguiwire.Naming) []*rep
 	_ = e.Unpack(&d) // members of a wrong shape count as absent
 	out := r.messages(e, &d)
 	for _, m := range out {
-		m.ElementID, m.ThreadID, m.Index, m.Timestamp = at.element, e.Thread, at.index, timestamp(e.Time)
+		m.ElementID, m.ThreadID, m.Index, m.Timestamp = at.element, threadShown(e.Thread), at.index, timestamp(e.Time)
 	}
 	return out
 }

@@ -136,7 +136,7 @@ func shown(at int64, thread string) view.Query {
 // newHistory returns the empty history of an element. Its thread is that of its first run.
 func newHistory(element string) *history {
 	return &history{
-		Type: typeSnapshot, ElementID: element, ThreadID: threadPrefix + element,
+		Type: typeSnapshot, ElementID: element, ThreadID: threadShown(threadNamed(element)),
 		Messages: []historyMessage{}, Thinking: []historyThought{}, Tools: []historyTool{},
 	}
 }
@@ -146,7 +146,7 @@ func newHistory(element string) *history {
 // it has what users say.
 func (h *history) add(thread string, index *int64, s *view.Snapshot, user bool) {
 	other := ""
-	if thread != h.ThreadID {
+	if thread = threadShown(thread); thread != h.ThreadID {
 		other = thread
 	}
 	h.Earlier += s.Earlier

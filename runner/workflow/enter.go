@@ -210,11 +210,12 @@ func (w *walker) thread(n *bpmn.Node) (string, int64) {
 	for attempt > 1 && w.d.Node(n.ID+"_"+strconv.FormatInt(attempt, 10)) != nil {
 		attempt++
 	}
-	name := prefix + "thread_" + n.ID
+	name, _ := payload.ElementThread(n.ID) // one that is too long gets another name
+	name = prefix + name
 	if attempt > 1 {
 		name += "_" + strconv.FormatInt(attempt, 10)
 	}
-	if tapedeck.CheckID("the thread", name) != nil { // too long, or with letters that no thread has
+	if tapedeck.CheckID("the thread", name) != nil {
 		sum := sha256.Sum256([]byte(name))
 		name = "thread_x" + hex.EncodeToString(sum[:16])
 	}
