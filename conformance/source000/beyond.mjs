@@ -192,7 +192,7 @@ export const beyond = {
     const { page, backend } = await begin(world)
     for (const message of [
       { type: "replay.request" }, { type: "no.such.type", elementId: "element_4" }, { type: "text.message.content", messageId: "m", delta: "x" },
-      { type: "task.tool.end", elementId: "element_4", toolName: "none" }, { type: "task.thinking", elementId: "../4", message: "x" }, "x", [1], { type: 7 }, {},
+      { type: "task.tool.end", elementId: "element_4", toolName: "none" }, { type: "task.thinking", elementId: "x".repeat(200), message: "x" }, "x", [1], { type: 7 }, {},
     ]) {
       const refused = page.next((m) => m.type === "error")
       page.socket.send(message)
