@@ -293,6 +293,14 @@ export const scripted = {
     assert.deepEqual(conversation(again.events), conversation(page.events)) // lines 468 and 581
   },
 
+  async "a reload of a long session shows its end"(world) {
+    const page = await played(world, "Go", { instant: true, steps: [...Array.from({ length: 5500 }, (_, n) => ({ tool: "Read", args: { n }, result: "r" })), { say: "The answer." }] })
+    const again = new Page(world.base)
+    await again.select(page.session) // lines 467 and 472: fetched once
+    assert.deepEqual(again.events, finished(page.events))
+    assert.equal(again.events.at(-1).type, "agent_complete")
+  },
+
   async "a reload during a task continues where the history ends"(world) {
     for (const config of [SLOW, LONG]) {
       const page = new Page(world.base)

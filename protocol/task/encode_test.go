@@ -134,8 +134,15 @@ func TestEvents(t *testing.T) {
 			do("TOOL_CALL_START", `{~toolCallId~:~c~,~toolCallName~:~Read~}`), do("TOOL_CALL_END", `{~toolCallId~:~c~}`),
 		}, `tool_start {"tool_id":"c","tool_input":{},"tool_name":"Read"}`},
 		{"tool whose arguments are no JSON", []tapedeck.Event{
+			do("TOOL_CALL_START", `{~toolCallId~:~c~,~toolCallName~:~Read~}`), do("TOOL_CALL_ARGS", `{~toolCallId~:~c~,~delta~:~oh~}`), do("TOOL_CALL_END", `{~toolCallId~:~c~}`),
+		}, `tool_start {"tool_id":"c","tool_input":{"raw":"oh"},"tool_name":"Read"}`},
+		{"tool whose arguments are cut off", []tapedeck.Event{
+			do("TOOL_CALL_START", `{~toolCallId~:~c~,~toolCallName~:~Read~}`), do("TOOL_CALL_ARGS", `{~toolCallId~:~c~,~delta~:~ {oh~}`), do("TOOL_CALL_END", `{~toolCallId~:~c~}`),
+		}, ``},
+		{"answer of a tool whose arguments are cut off", []tapedeck.Event{
 			do("TOOL_CALL_START", `{~toolCallId~:~c~,~toolCallName~:~Read~}`), do("TOOL_CALL_ARGS", `{~toolCallId~:~c~,~delta~:~{oh~}`), do("TOOL_CALL_END", `{~toolCallId~:~c~}`),
-		}, `tool_start {"tool_id":"c","tool_input":{"raw":"{oh"},"tool_name":"Read"}`},
+			do("TOOL_CALL_RESULT", `{~toolCallId~:~c~,~messageId~:~r~,~content~:~no~,~role~:~tool~}`),
+		}, `tool_start {"tool_id":"c","tool_input":{"raw":"{oh"},"tool_name":"Read"}tool_complete {"duration_ms":0,"is_error":false,"result":"no","tool_id":"c","tool_name":"Read"}`},
 		{"answer", []tapedeck.Event{
 			do("TOOL_CALL_START", `{~toolCallId~:~c~,~toolCallName~:~Read~}`), do("TOOL_CALL_END", `{~toolCallId~:~c~}`),
 			do("TOOL_CALL_RESULT", `{~messageId~:~r~,~toolCallId~:~c~,~content~:~text~}`),

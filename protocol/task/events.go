@@ -17,12 +17,13 @@ const (
 	pageScan  = 20_000  // events of the log that are looked at
 )
 
-// Clients read the history with one request and know no pages. So one answer has all
-// of it, up to these limits.
+// Limits of a page of the history. Clients of the protocol know no pages: without a limit
+// they get all of it, in parts.
 const (
 	historyLimit = 10_000    // events
 	historyBytes = 16 << 20  // bytes, or one event
 	historyScan  = 1_000_000 // events of the log that are looked at
+	historyPart  = 256 << 10 // bytes that are written at once
 )
 
 // events answers with a page, or with a stream if the client asks for one. The page
@@ -63,7 +64,7 @@ func (h *handler) history(w http.ResponseWriter, r *http.Request) error {
 	q := httpapi.ParseQuery(r, "at", "from", "fromOffset", "limit", "thread", "invocation")
 	p := pager{
 		handler: h, session: id, at: q.Offset("at", 0), limit: q.Limit(historyLimit, historyLimit),
-		filter: parseRuns(q), bytes: historyBytes, scan: historyScan, finished: true,
+		filter: parseRuns(q), bytes: historyBytes, scan: historyScan, finished: true, whole: !q.Values.Has("limit"),
 	}
 	p.from, p.life = q.FromCursor()
 	if q.Err != nil {
@@ -111,11 +112,15 @@ type pager struct {
 	bytes    int
 	scan     int
 	finished bool // without partial messages
+	whole    bool // all events, whatever the limits are
 
 	out     []byte
 	count   int // of the events in out
 	scanned int
 	next    int64
+
+	client http.ResponseWriter
+	begun  bool // a part of the page was sent
 }
 
 func (p *pager) serve(w http.ResponseWriter, r *http.Request, events source) error {
@@ -133,15 +138,37 @@ func (p *pager) serve(w http.ResponseWriter, r *http.Request, events source) err
 		head.Closed = head.Closed && p.at == head.Head
 		head.Head = p.at
 	}
+	p.client = w
 	if err := p.fill(r.Context(), head.Head, events); err != nil {
+		if p.begun { // the client must know that the answer is not complete
+			p.broken(r, err)
+			panic(http.ErrAbortHandler)
+		}
 		return err
 	}
 	b := strconv.AppendInt(append(p.out, `],"next":`...), p.next, 10)
 	b = httpapi.AppendCursor(b, p.next, &head)
 	b = strconv.AppendInt(append(b, `,"head":`...), head.Head, 10)
 	b = strconv.AppendBool(append(b, `,"closed":`...), head.Closed)
-	httpapi.WriteBytes(w, http.StatusOK, append(b, "}\n"...))
+	if b = append(b, "}\n"...); p.begun {
+		_, _ = w.Write(b) // if the client has disconnected, nobody needs the answer
+	} else {
+		httpapi.WriteBytes(w, http.StatusOK, b)
+	}
 	return nil
+}
+
+// flush sends what there is of the page.
+func (p *pager) flush() error {
+	if !p.begun {
+		p.begun = true
+		httpapi.SetJSON(p.client.Header(), 0)
+		p.client.Header().Del("Content-Length")
+		p.client.WriteHeader(http.StatusOK)
+	}
+	_, err := p.client.Write(p.out)
+	p.out = p.out[:0]
+	return err
 }
 
 func (p *pager) fill(ctx context.Context, head int64, events source) error {
@@ -161,9 +188,15 @@ func (p *pager) fill(ctx context.Context, head int64, events source) error {
 		if err := p.appendEvents(&e, out); err != nil {
 			return err
 		}
-		if p.scanned++; p.count >= p.limit || len(p.out) >= p.bytes || p.scanned == p.scan {
+		p.scanned++
+		switch full := p.count >= p.limit || len(p.out) >= p.bytes || p.scanned == p.scan; {
+		case p.whole && len(p.out) >= historyPart:
+			if err := p.flush(); err != nil {
+				return err
+			}
+		case full && !p.whole:
 			p.next = e.Offset + 1
-			break
+			return nil
 		}
 	}
 	return nil

@@ -19,6 +19,7 @@ import (
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/hub"
 	"github.com/tapedeck/tapedeck/internal/apitest"
+	"github.com/tapedeck/tapedeck/projection"
 	"github.com/tapedeck/tapedeck/protocol/task"
 )
 
@@ -249,6 +250,60 @@ func TestHistory(t *testing.T) {
 	}
 	if whole[2].Data["full_text"] != "a" || whole[0].Timestamp == "" {
 		t.Errorf("got %+v", whole)
+	}
+}
+
+// brokenViews fail when an offset is read.
+type brokenViews struct {
+	task.Views
+	at int64
+}
+
+func (v brokenViews) Effective(ctx context.Context, session string, from, at int64) iter.Seq2[tapedeck.Event, error] {
+	return func(yield func(tapedeck.Event, error) bool) {
+		for e, err := range v.Views.Effective(ctx, session, from, at) {
+			if err == nil && e.Offset == v.at {
+				err = errors.New("the disk is broken")
+			}
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Without a limit one answer is the whole history, however long it is. If that fails in the
+// middle, the connection breaks, so that no client takes a part for the whole.
+func TestWholeHistory(t *testing.T) {
+	const count = 25_000
+	h, l := newHandler()
+	l.create(t, created())
+	events := make([]tapedeck.Event, count)
+	for i := range events {
+		events[i] = do("message.added", fmt.Sprintf(`{"message":{"id":"m%d","role":"user","content":"%0700d"}}`, i, i))
+	}
+	l.append(t, events...)
+	p := readTasks(t, h, "s/events/history")
+	if n := len(p.Events); n != count || p.Next != p.Head || p.Events[n-1].Sequence != count*1000 {
+		t.Errorf("%d events, next %d of %d", n, p.Next, p.Head)
+	}
+	if p := readTasks(t, h, "s/events/history?limit=10000"); len(p.Events) != 10_000 || p.Next == p.Head {
+		t.Errorf("a page has %d events, next %d of %d", len(p.Events), p.Next, p.Head)
+	}
+	for at, begun := range map[int64]bool{1: false, 20_000: true} {
+		h := task.New(task.Options{Sessions: l.Hub, Views: brokenViews{projection.New(projection.Options{Store: l.Hub}), at}})
+		w := httptest.NewRecorder()
+		func() {
+			defer func() {
+				if broken := recover() == http.ErrAbortHandler; broken != begun {
+					t.Errorf("a failure at %d breaks the connection: %t", at, broken)
+				}
+			}()
+			h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/api/v1/sessions/s/events/history", nil))
+		}()
+		if !begun && w.Code != http.StatusInternalServerError {
+			t.Errorf("a failure at %d: %d", at, w.Code)
+		}
 	}
 }
 

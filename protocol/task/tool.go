@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/httpapi"
@@ -71,10 +72,17 @@ func (r *run) callEnd(e *tapedeck.Event) []draft {
 	case c.answered:
 		delete(r.calls, id)
 		return nil
-	case c.started:
-		return nil
+	case c.started, isCutOff(c.args.String()):
+		return nil // a call that is cut off starts when it is answered; after a cancel it never is
 	}
 	return drafts(typeToolStart, r.begin(c, id, e))
+}
+
+// isCutOff reports whether the arguments of a call lack their end, such as those of a call in
+// whose middle the run was cancelled.
+func isCutOff(args string) bool {
+	trimmed := strings.TrimSpace(args)
+	return strings.HasPrefix(trimmed, "{") && !json.Valid([]byte(trimmed))
 }
 
 // begin starts the tool of a call.
