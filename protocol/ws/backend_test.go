@@ -161,7 +161,8 @@ func TestClearBetweenFrames(t *testing.T) {
 			if strings.Contains(got, `"type":"error"`) {
 				t.Error(got)
 			}
-			return got[strings.Index(got, `"type":"messages.snapshot"`):]
+			_, snapshot, _ := strings.Cut(got, `"type":"messages.snapshot"`)
+			return snapshot
 		}
 		p.send(t, `{"type":"task.thinking","elementId":"e","message":"one"}`)
 		if got := history(`{"type":"task.thinking","elementId":"e","message":"two"}`); !strings.Contains(got, `"thinking":[{"message":"two"`) {
