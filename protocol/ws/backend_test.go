@@ -3,6 +3,7 @@ package ws_test
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/tapedeck/tapedeck/api"
@@ -177,6 +178,62 @@ func TestClearBetweenFrames(t *testing.T) {
 		}
 		p.send(t, `{"type":"task.tool.end","toolName":"read","result":"text"}`)
 		if got := p.received(); !strings.Contains(got, "has no open call of the tool") {
+			t.Error(got)
+		}
+	})
+}
+
+// TestBackendsInOneElement: what several backends write in one element at once is all kept.
+func TestBackendsInOneElement(t *testing.T) {
+	within(t, func(t *testing.T, w *world) {
+		page := w.dial(t, paths[ws.Replay])
+		defer func() { _ = page.CloseNow() }()
+		const backends, rounds = 4, 25
+		var peers []*peer
+		for range backends {
+			p := w.dial(t, paths[ws.Replay])
+			defer func() { _ = p.CloseNow() }()
+			peers = append(peers, p)
+		}
+		for i := range rounds {
+			var sent sync.WaitGroup
+			for n, p := range peers {
+				sent.Go(func() {
+					p.send(t, fmt.Sprintf(`{"type":"task.thinking","elementId":"e","message":"thought %d.%d"}`, n, i))
+					p.send(t, fmt.Sprintf(`{"type":"text.message.chunk","elementId":"e","messageId":"m%d.%d","content":"hello"}`, n, i))
+				})
+			}
+			sent.Wait()
+		}
+		for _, p := range peers {
+			if got := p.received(); strings.Contains(got, `"type":"error"`) {
+				t.Errorf("a message was refused: %.300s", got[strings.Index(got, `"type":"error"`)+1:])
+			}
+		}
+		page.received()
+		page.send(t, `{"type":"replay.request","elementId":"e"}`)
+		if got := page.received(); strings.Count(got, `"thought `) != backends*rounds || strings.Count(got, `"content":"hello"`) != backends*rounds {
+			t.Errorf("%d thoughts and %d texts", strings.Count(got, `"thought `), strings.Count(got, `"content":"hello"`))
+		}
+	})
+}
+
+// TestFramesAfterARefusedElement: a frame without an element is not of the element before one
+// that was refused.
+func TestFramesAfterARefusedElement(t *testing.T) {
+	within(t, func(t *testing.T, w *world) {
+		p := w.dial(t, paths[ws.Replay])
+		defer func() { _ = p.CloseNow() }()
+		for _, refused := range []string{fmt.Sprintf("%q", strings.Repeat("x", 200)), "7"} {
+			p.send(t, `{"type":"task.thinking","elementId":"good","message":"hm"}`)
+			p.send(t, fmt.Sprintf(`{"type":"task.thinking","elementId":%s,"message":"hm"}`, refused))
+			p.send(t, `{"type":"task.tool.start","toolName":"read","toolArgs":["a"]}`)
+			if got := p.received(); strings.Count(got, `"type":"error"`) != 2 || strings.Contains(got, "task.tool.start\"") {
+				t.Errorf("after the element %.20s: %s", refused, got)
+			}
+		}
+		p.send(t, `{"type":"task.tool.start","elementId":"good","toolName":"read","toolArgs":["a"]}`)
+		if got := p.received(); !strings.Contains(got, `"toolArgs":["a"]`) {
 			t.Error(got)
 		}
 	})

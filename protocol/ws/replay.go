@@ -110,6 +110,7 @@ func (r *replay) readMessages() error {
 		var m replayMessage
 		if err = json.Unmarshal(raw, &m); err != nil {
 			err = malformed(err)
+			r.in.last = "" // what follows is not of the element before
 		} else {
 			err = r.handle(&m, raw)
 		}
@@ -184,7 +185,7 @@ func threadOf(element string) (string, error) {
 
 // follow sends what happens from an offset on, and the snapshots that the client asks for.
 func (r *replay) follow(from int64) error {
-	now, err := r.Views.Snapshot(r.ctx, r.session, shown(from, ""))
+	now, err := r.Views.Snapshot(r.ctx, r.session, newest(from))
 	if err != nil {
 		return err
 	}
@@ -245,7 +246,7 @@ func (r *replay) sendEvent(e *tapedeck.Event) error {
 		return err
 	}
 	if element := r.elements.of(e.ThreadName()).element; element != "" && r.out.replaces(e, names) {
-		now, err := r.Views.Snapshot(r.ctx, r.session, shown(e.Offset+1, ""))
+		now, err := r.Views.Snapshot(r.ctx, r.session, newest(e.Offset+1))
 		if err != nil {
 			return err
 		}
@@ -307,7 +308,7 @@ func (r *replay) sendJump(e *tapedeck.Event, j *tapedeck.Jump) error {
 		}
 		return nil
 	}
-	now, err := r.Views.Snapshot(r.ctx, r.session, shown(e.Offset+1, ""))
+	now, err := r.Views.Snapshot(r.ctx, r.session, newest(e.Offset+1))
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package ws
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -50,12 +51,12 @@ func (d *replayDecoder) accept(ctx context.Context, h *handler, session string, 
 			return err
 		}
 	}
+	if named {
+		d.last = m.ElementID // also of one that is refused: what follows it is not of the element before
+	}
 	thread, err := threadOf(m.ElementID)
 	if err != nil {
 		return err
-	}
-	if named {
-		d.last = m.ElementID
 	}
 	return d.persist(ctx, h, session, thread, m)
 }
@@ -83,12 +84,17 @@ func (d *replayDecoder) persist(ctx context.Context, h *handler, session, thread
 	call, run := was.ends(m)
 	for range maxTries {
 		err := d.write(ctx, h, session, thread, m)
-		if tapedeck.KindOf(err) != tapedeck.Conflict || fresh && !growing && call == nil {
+		var changed *changedError
+		switch {
+		case tapedeck.KindOf(err) != tapedeck.Conflict:
+			return err
+		case errors.As(err, &changed): // another socket has begun or ended the run
+		case fresh && !growing && call == nil:
 			return err
 		}
 		now, failed := d.element(ctx, h, session, thread) // as the log has it
 		switch {
-		case failed != nil, fresh && now.isOpen(m.MessageID):
+		case failed != nil, changed == nil && fresh && now.isOpen(m.MessageID):
 			return err
 		case call != nil && now.invocation != run: // a clear took it
 			_ = d.write(ctx, h, session, thread, &replayMessage{Type: typeToolStart, ElementID: m.ElementID, ToolCallID: call.id, ToolName: call.name, ToolArgs: call.args})
@@ -139,7 +145,7 @@ func (d *replayDecoder) findText(ctx context.Context, h *handler, session string
 			return nil
 		}
 	}
-	now, err := h.Views.Snapshot(ctx, session, shown(-1, ""))
+	now, err := h.Views.Snapshot(ctx, session, newest(-1))
 	if err != nil {
 		return err
 	}
@@ -179,12 +185,21 @@ func (d *replayDecoder) write(ctx context.Context, h *handler, session, thread s
 	events, err := el.events(m)
 	if err == nil && len(events) > 0 {
 		_, err = h.Verbs.Append(ctx, tapedeck.Append{Session: session, Events: events, Check: isOpen(thread, run)})
+		if tapedeck.KindOf(err) == tapedeck.Conflict {
+			err = &changedError{err}
+		}
 	}
 	if err != nil {
 		el.stale = true // it may differ from the log now
 	}
 	return err
 }
+
+// A changedError is the refusal of events that the log had no place for, because it has
+// changed since the decoder saw it.
+type changedError struct{ error }
+
+func (e *changedError) Unwrap() error { return e.error }
 
 // isOpen checks that a run is still open. A clear may have ended it.
 func isOpen(thread, run string) func(*tapedeck.Session) error {

@@ -123,15 +123,20 @@ type historyTool struct {
 
 // Limits of what a client is shown of an element.
 const (
-	maxShown   = 1000     // messages
+	maxShown   = 10_000   // messages
 	shownBytes = 16 << 20 // bytes, or what began at one offset
+
+	maxOpen = 1000 // the newest messages, of all threads, among which those that are open are looked for
 )
 
-// shown asks for what a client is shown of a thread; "" for all threads. The rest of the
-// protocol knows no more than that, so that each id means the same everywhere.
+// shown asks for what a client is shown of a thread. The rest of the protocol knows no more
+// than that of the thread, so that each id means the same everywhere.
 func shown(at int64, thread string) view.Query {
 	return view.Query{At: &at, Thread: thread, Limit: maxShown, Bytes: shownBytes}
 }
+
+// newest asks for the newest messages of all threads.
+func newest(at int64) view.Query { return view.Query{At: &at, Limit: maxOpen, Bytes: shownBytes} }
 
 // newHistory returns the empty history of an element. Its thread is that of its first run.
 func newHistory(element string) *history {
@@ -190,12 +195,13 @@ func messageStatus(s tapedeck.Status) string {
 	return string(s)
 }
 
-// argsOf returns the arguments of a call as an object.
+// argsOf returns the arguments of a call: an object or an array as such, any other text in
+// an object.
 func argsOf(text string) json.RawMessage {
 	switch raw := jsonobj.SkipSpace([]byte(text)); {
 	case len(raw) == 0:
 		return json.RawMessage("{}")
-	case raw[0] == '{' && json.Valid(raw):
+	case (raw[0] == '{' || raw[0] == '[') && json.Valid(raw):
 		return raw
 	}
 	return append(jsonobj.AppendJSON([]byte(`{"raw":`), text), '}')
