@@ -73,7 +73,10 @@ function TaskForm({ id, offset }: { id: string; offset: number }) {
     queryKey: ["event-task", id, offset],
     queryFn: async ({ signal }) => {
       const page = await source.events(id, { from: offset, limit: 8, format: "task" } as EventsQuery, { signal });
-      return (page.events as unknown as { sequence: number }[]).filter((e) => e.sequence === offset);
+      // A sequence number is 1,000 times the offset, and an agent_start can have the number before.
+      return (page.events as unknown as { sequence: number }[]).filter(
+        (e) => Math.floor((e.sequence + 1) / 1000) === offset,
+      );
     },
   });
   if (!found.isSuccess) return <Waiting error={found.error} />;
