@@ -85,9 +85,6 @@ func (g *collector) gather(ctx context.Context) error {
 			return err
 		}
 		found, whole := c.Conversation.Settled()
-		if g.query.Runs {
-			found = found.RunsOf(g.query.Thread)
-		}
 		g.items, g.from = found.With(g.items), whole
 		if from == 0 || g.full(from) {
 			return nil // no item that began at or after from is missing

@@ -110,6 +110,38 @@ func TestPagesOfLargeMessages(t *testing.T) {
 	}
 }
 
+// TestPagesOfRunsWithLargeMessages: runs have a page of their own, whatever else is large.
+func TestPagesOfRunsWithLargeMessages(t *testing.T) {
+	const bytes, runs = 20_000, 200
+	events := []tapedeck.Event{{Type: tapedeck.SessionCreated, Data: json.RawMessage(`{}`)}}
+	for i := range runs {
+		run := fmt.Sprint("r", i)
+		events = append(events, tapedeck.Event{Type: tapedeck.RunStarted, Invocation: run, Data: json.RawMessage(`{}`)})
+		for n := range 5 {
+			events = append(events, tapedeck.Event{Type: tapedeck.MessageAdded, Invocation: run, Data: fmt.Appendf(nil, `{"message":{"id":"m%d.%d","role":"assistant","content":%q}}`, i, n, strings.Repeat("x", bytes))})
+		}
+		events = append(events,
+			tapedeck.Event{Type: tapedeck.RunStarted, Thread: "sub_" + run, Invocation: "s" + run, Data: json.RawMessage(`{}`)},
+			tapedeck.Event{Type: tapedeck.RunFinished, Thread: "sub_" + run, Invocation: "s" + run, Data: fmt.Appendf(nil, `{"result":%q}`, strings.Repeat("x", 3*bytes))},
+			tapedeck.Event{Type: tapedeck.RunFinished, Invocation: run, Data: fmt.Appendf(nil, `{"result":%q}`, strings.Repeat("x", bytes/10))})
+	}
+	d := filled(t, events)
+	p := projection.New(projection.Options{Store: d})
+	left, before := runs, int64(0)
+	for pages := 0; left > 0; pages++ {
+		s, err := p.Snapshot(t.Context(), d.id, view.Query{Runs: true, Limit: 1000, Bytes: bytes, Before: before})
+		if err != nil || len(s.Runs) == 0 || s.Size() > bytes || len(s.Runs)+s.Earlier != left {
+			t.Fatalf("page %d: %d runs of %d bytes, %d earlier of %d: %v", pages, len(s.Runs), s.Size(), s.Earlier, left, err)
+		}
+		for i, r := range s.Runs {
+			if n := s.Earlier + i; r.Invocation != fmt.Sprint("r", n) || len(r.Result) < bytes/10 {
+				t.Fatalf("page %d: run %d is %s and has a result of %d bytes", pages, n, r.Invocation, len(r.Result))
+			}
+		}
+		left, before = s.Earlier, s.Runs[0].Offset
+	}
+}
+
 func wantOf(t fataler, d *deck, at int64, thread string) view.Snapshot {
 	c := wantFold(t, d, d.id, at)
 	if thread != "" {

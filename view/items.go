@@ -164,9 +164,14 @@ func (r *Run) size() int {
 // RunsOf returns only the runs of a thread. If thread is "", it returns the
 // runs of all threads except those of sub-agents.
 func (i Items) RunsOf(thread string) Items {
-	return Items{Runs: slices.DeleteFunc(slices.Clone(i.Runs), func(r Run) bool {
-		return thread == "" && (r.Sub || payload.IsSubThread(r.Thread)) || thread != "" && thread != r.Thread
-	})}
+	return Items{Runs: slices.DeleteFunc(slices.Clone(i.Runs), func(r Run) bool { return !r.isOf(thread) })}
+}
+
+func (r *Run) isOf(thread string) bool {
+	if thread == "" {
+		return !r.Sub && !payload.IsSubThread(r.Thread)
+	}
+	return r.Thread == thread
 }
 
 // NewestRuns returns only the newest runs, at most limit.

@@ -99,6 +99,14 @@ func (a *archive) wants(l *lane, group int, at, offset int64) bool {
 	return now != nil && now.has(group, at) && (a.query.Thread == "" || a.query.Thread == l.Name) && offset < a.query.Before
 }
 
+// wantsRun is wants for a run.
+func (a *archive) wantsRun(l *lane, at int64, r *Run) bool {
+	return a.wants(l, -1, at, r.Offset) && (!a.onlyRuns() || r.isOf(a.query.Thread))
+}
+
+// onlyRuns reports whether the page has runs only.
+func (a *archive) onlyRuns() bool { return a != nil && a.later != nil && a.query.Runs }
+
 // grow notes that the archive has an item more. If the items are too large, the oldest lose
 // their contents: a page has no place for them.
 func (a *archive) grow(size int) {
@@ -237,7 +245,7 @@ func (c *Conversation) settleMessages(l *lane, at int64) {
 		l.groups[group] = without(l.groups[group], m)
 		past := &l.past[group]
 		past.Count, past.To = past.Count+1, max(past.To, m.Offset+1)
-		if c.archive.wants(l, group, at, m.Offset) {
+		if !c.archive.onlyRuns() && c.archive.wants(l, group, at, m.Offset) {
 			s, v := c.archive.of(l), m.value()
 			s.messages = append(s.messages, settled[Message]{at, group, v})
 			c.archive.grow(v.size())
@@ -262,7 +270,7 @@ func (c *Conversation) settleCalls(l *lane, at int64) {
 			group = groupOf(k.maker.Role)
 			k.maker.calls = without(k.maker.calls, k)
 		}
-		if c.archive.wants(l, group, at, k.Offset) {
+		if !c.archive.onlyRuns() && c.archive.wants(l, group, at, k.Offset) {
 			s, v := c.archive.of(l), k.value()
 			s.calls = append(s.calls, settled[ToolCall]{at, group, v})
 			c.archive.grow(v.size())
@@ -290,7 +298,7 @@ func (c *Conversation) settleRuns(l *lane, at int64) {
 	if r := l.runs[i]; l.newest[r.Invocation] == r {
 		delete(l.newest, r.Invocation)
 	}
-	if c.archive.wants(l, -1, at, l.runs[i].Offset) {
+	if c.archive.wantsRun(l, at, l.runs[i]) {
 		s, v := c.archive.of(l), *l.runs[i]
 		s.runs = append(s.runs, settled[Run]{at, -1, v})
 		c.archive.grow(v.size())

@@ -95,8 +95,8 @@ func TestKeptConversationIsWhole(t *testing.T) {
 	}
 }
 
-// TestKeptForAPageIsBounded: what is kept for a page of some bytes does not grow with the
-// conversation, and the newest of it is whole.
+// TestKeptForAPageIsBounded: a page has a limit of bytes. What is kept for it does not grow
+// with the conversation, and the newest items are whole.
 func TestKeptForAPageIsBounded(t *testing.T) {
 	const bytes = 100_000
 	var s script

@@ -110,10 +110,11 @@ func Default(tasks, api http.Handler) http.Handler {
 	})
 }
 
-// plain is the key of a request whose client reads the ids of a stream as numbers.
+// plain is a key of a context: the client reads the ids of a stream as numbers.
 type plain struct{}
 
-// session answers with a session whose status is one that clients of the protocol know.
+// session answers with a session. Clients of the protocol know only some statuses, so it has
+// one of these.
 func (h *handler) session(w http.ResponseWriter, r *http.Request) error {
 	id, err := httpapi.SessionID(r)
 	if err == nil {

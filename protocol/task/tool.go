@@ -78,8 +78,8 @@ func (r *run) callEnd(e *tapedeck.Event) []draft {
 	return drafts(typeToolStart, r.begin(c, id, e))
 }
 
-// isCutOff reports whether the arguments of a call lack their end, such as those of a call in
-// whose middle the run was cancelled.
+// isCutOff reports whether the arguments of a call lack their end. They do if the run was
+// cancelled while they came.
 func isCutOff(args string) bool {
 	trimmed := strings.TrimSpace(args)
 	return strings.HasPrefix(trimmed, "{") && !json.Valid([]byte(trimmed))

@@ -115,8 +115,8 @@ func (el *element) isOpen(message string) bool {
 	return t != nil && t.open
 }
 
-// findElement sets the element of a message that names none: the element whose text or call
-// the message continues, otherwise the element that the socket named last.
+// findElement sets the element of a message without one. A message that continues a text or a
+// call has the element of that. Any other has the element that the socket named last.
 func (d *replayDecoder) findElement(ctx context.Context, h *handler, session string, m *replayMessage) error {
 	m.ElementID = d.last
 	switch {

@@ -215,8 +215,8 @@ func (d *diagram) completed(e *tapedeck.Event, outcome string) []*diagramFrame {
 	return []*diagramFrame{{Type: typeCompleted, InstanceID: cmp.Or(p.instance, e.ThreadName()), Outcome: outcome, Duration: since(p.begun, e)}}
 }
 
-// runEnded returns the frame of a process whose run has ended before the process, such as by
-// a cancel. After a crash the process continues, so there is no frame.
+// runEnded returns the frame of a process that has not ended when its run ends, such as by a
+// cancel. After a crash the process continues, so there is no frame.
 func (d *diagram) runEnded(e *tapedeck.Event) []*diagramFrame {
 	p := d.processes[e.ThreadName()]
 	if p == nil || p.run != e.Invocation {

@@ -24,6 +24,9 @@ func threadNamed(element string) string {
 
 // threadShown returns how the protocol calls a thread: with the letters of its element.
 func threadShown(thread string) string {
+	if !strings.Contains(thread, "@") { // as almost always; each piece of a text comes here
+		return thread
+	}
 	if element, ok := payload.ElementOf(thread); ok && thread == threadNamed(element) {
 		return "thread_" + element
 	}
