@@ -9,11 +9,11 @@ import { writeFileSync } from "node:fs"
 import { join, resolve } from "node:path"
 
 import { main, Server } from "../harness.mjs"
-import { command, repository } from "./client.mjs"
+import { command, Repository } from "./client.mjs"
 import { startModel } from "./model.mjs"
 import { scenarios } from "./scenarios.mjs"
 
-await main("context event sourcing", async (binary, play) => {
+await main("source 004 (context event sourcing)", async (binary, play) => {
   const model = await startModel()
   const server = new Server(binary)
   const config = join(server.work, "tapedeck.toml")
@@ -30,7 +30,7 @@ system = "You are a test."
     model, until,
     restart: () => server.restart(),
     cli: Object.assign(cli(), { with: cli }),
-    get repository() { return repository(server.url) },
+    get repository() { return new Repository(server.url) },
     list: async () => (await (await fetch(`${server.url}/api/v1/sessions?limit=1000`)).json()).sessions,
   }
   try {

@@ -1,217 +1,374 @@
-// These scenarios are the uses of a program that stores its agents' contexts as events.
+// One check for each sentence of the document. The numbers are its lines.
 import assert from "node:assert/strict"
 
-import { messagesOf, plain } from "./client.mjs"
+import { ContextService, messagesOf, plain } from "./client.mjs"
 
-const CALL = { id: "c1", type: "function", function: { name: "Read", arguments: '{"path":"a"}' } }
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
+const CALLS = ["c1", "c2"].map((id) => ({ id, type: "function", function: { name: "Read", arguments: `{"path":"${id}"}` } }))
 const STEPS = [
   ["system_message", { role: "system", content: "Be brief." }],
   ["user_message", { role: "user", content: "Look." }],
-  ["assistant_message", { role: "assistant", content: "I look.", tool_calls: [CALL] }],
-  ["tool_call", { id: "c1", name: "Read", arguments: '{"path":"a"}' }],
+  ["assistant_message", { role: "assistant", content: null, tool_calls: CALLS }],
+  ["tool_call", { id: "c1", name: "Read", arguments: { path: "c1" } }],
+  ["tool_call", { id: "c2", name: "Read", arguments: '{"path":"c2"}' }],
   ["tool_result", { tool_call_id: "c1", content: "a file" }, "c1"],
-  ["assistant_message", { role: "assistant", content: "It is a file." }],
+  ["tool_result", { tool_call_id: "c2", content: "" }, "c2"],
+  ["assistant_message", { role: "assistant", content: "They are files." }],
 ]
-const ID = /^[A-Za-z0-9_][A-Za-z0-9_.:@-]{0,63}$/ // fits into VARCHAR(64)
 
 let sessions = 0
-/** A session with an instance that has the events above. */
-async function filled(world) {
-  const session = `notes_${++sessions}`
-  await world.repository.createSession(session)
-  const instance = await world.repository.createInstance(session, "coder")
-  for (const step of STEPS) await world.repository.appendEvent(instance, ...step)
-  return instance
+const newSession = async (world) => {
+  const id = `notes_${++sessions}`
+  await world.repository.createSession(id)
+  return id
+}
+/** An instance of a new session. */
+const empty = async (world, agent = "coder") => (await world.repository.createInstance(await newSession(world), agent)).id
+/** An instance with the events above. */
+async function filled(world, steps = STEPS) {
+  const id = await empty(world)
+  for (const step of steps) await world.repository.appendEvent(id, ...step)
+  return id
 }
 
-const short = (events) => events.map((e) => `${e.sequence_number} ${e.event_type}`)
-const numbered = (steps) => steps.map(([type], n) => `${n} ${type}`)
-const contents = (events) => events.map((e) => e.content)
-/** The instance of the agent that the server runs in a session. */
-const mainOf = async (world, session) => (await world.repository.instances(session)).find((i) => i.main)
-const events = async (world, session) => world.repository.getEvents(await mainOf(world, session))
-const texts = async (world, session) => contents(await events(world, session)).map((c) => c.content)
+const pairs = (events) => events.map((e) => [e.event_type, e.content])
+const numbers = (events) => events.map((e) => e.sequence_number)
+const upTo = (n) => STEPS.slice(0, n + 1).map(([type, content]) => [type, content])
+const mainEvents = async (world, session) => world.repository.getEvents((await world.repository.main(session)).id)
+const run = async (world, ...words) => {
+  const done = await world.cli("run", ...words)
+  assert.equal(done.code, 0, done.stderr)
+  return done
+}
+
+/** A session of three turns with a tool each: 16 events. */
+let kept
+async function conversation(world) {
+  const { session } = await run(world, "[tool] one", "--agent", "model")
+  await run(world, "[tool] two", "--resume", session)
+  await run(world, "[tool] three", "--resume", session)
+  return session
+}
+const shared = (world) => (kept ??= conversation(world))
+
+/** Runs a task at each point. The events up to the point are kept, then comes the task. */
+async function atEachPoint(world, task) {
+  const wrong = []
+  for (let n = 0; n < 16; n++) {
+    try {
+      await task(n)
+    } catch (err) {
+      wrong.push(`${n}: ${err.message.split("\n").slice(0, 12).join(" ")}`)
+    }
+  }
+  assert.deepEqual(wrong, [], `${16 - wrong.length} of 16 points are right`)
+}
+
+async function continued(world, session, before, n, text) {
+  const events = await mainEvents(world, session)
+  assert.deepEqual(pairs(events).slice(0, n + 1), pairs(before).slice(0, n + 1))
+  assert.deepEqual(pairs(events)[n + 1], ["user_message", { role: "user", content: text }])
+  assert.equal(events.at(-1).event_type, "assistant_message", "the answer is in the main instance")
+  assert.deepEqual(numbers(events), events.map((_, i) => i))
+}
 
 export const scenarios = {
-  "each instance has an id of its own, a session, a name, a parent and a time": async (world) => {
-    const r = world.repository
-    const seen = new Set()
-    for (const session of ["one", "two"]) {
-      await r.createSession(session)
-      const lead = await r.createInstance(session, "lead")
-      const search = await r.createInstance(session, "searcher", lead.id)
-      for (const i of [lead, search]) {
-        assert.match(i.id, ID)
-        assert.ok(!seen.has(i.id))
-        seen.add(i.id)
-        assert.equal(i.session_id, session)
-        assert.ok(!Number.isNaN(Date.parse(i.created_at)))
-        assert.deepEqual(await r.getInstance(i), i)
-      }
-      assert.deepEqual([lead.agent_name, lead.parent_instance_id], ["lead", null])
-      assert.deepEqual([search.agent_name, search.parent_instance_id], ["searcher", lead.id])
+  async "9, 41: each instance has a unique UUID"(world) {
+    const ids = [await empty(world), await empty(world), (await world.repository.main(await shared(world))).id]
+    for (const id of ids) assert.match(id, UUID)
+    assert.equal(new Set(ids).size, 3)
+  },
+  async "22, 42-45: an instance has its session, name, parent and time"(world) {
+    const session = await newSession(world)
+    const lead = await world.repository.createInstance(session, "lead")
+    const search = await world.repository.createInstance(session, "searcher", lead.id)
+    assert.deepEqual([lead.session_id, lead.agent_name, lead.parent_instance_id], [session, "lead", null])
+    assert.deepEqual([search.agent_name, search.parent_instance_id], ["searcher", lead.id])
+    assert.ok(!Number.isNaN(Date.parse(lead.created_at)))
+    assert.deepEqual((await world.repository.instances(session)).map((i) => i.id), [lead.id, search.id])
+  },
+  async "44: the parent is an instance"(world) {
+    await assert.rejects(world.repository.createInstance(await newSession(world), "x", "9b2f1c9e-0000-4000-8000-000000000000"), /no instance/)
+  },
+  async "90: an instance is found by its id alone, also after kill -9; an unknown one is none"(world) {
+    const session = await newSession(world)
+    const i = await world.repository.createInstance(session, "coder")
+    assert.deepEqual(await world.repository.getInstance(i.id), i)
+    const ran = await world.repository.main(await shared(world))
+    assert.equal((await world.repository.getInstance(ran.id)).session_id, await shared(world))
+    await world.restart()
+    assert.deepEqual(await world.repository.getInstance(i.id), i)
+    assert.equal(await world.repository.getInstance("9b2f1c9e-0000-4000-8000-000000000000"), null)
+  },
+  async "27-33, 58-61: the five types of events are stored as they are given"(world) {
+    const events = await world.repository.getEvents(await filled(world))
+    assert.deepEqual(pairs(events), upTo(7))
+    assert.equal(events[5].tool_call_id, "c1")
+  },
+  async "58, 66: sequence numbers are unique and have no gaps"(world) {
+    assert.deepEqual(numbers(await world.repository.getEvents(await filled(world))), [0, 1, 2, 3, 4, 5, 6, 7])
+  },
+  async "91: each append is one event, and is answered with it"(world) {
+    const id = await empty(world)
+    for (const [n, [type, content, call]] of STEPS.entries()) {
+      const e = await world.repository.appendEvent(id, type, content, call)
+      assert.deepEqual([e.sequence_number, e.event_type, e.content], [n, type, content])
+      assert.equal((await world.repository.getEvents(id)).length, n + 1)
     }
-    assert.equal(await r.getInstance({ session_id: "one", id: "nobody" }), undefined)
   },
-
-  "five types of events are stored with dense numbers and times": async (world) => {
-    const i = await filled(world)
-    const events = await world.repository.getEvents(i)
-    assert.deepEqual(short(events), numbered(STEPS))
-    assert.deepEqual(contents(events), STEPS.map(([, content]) => content))
-    assert.equal(events[4].tool_call_id, "c1")
-    for (const e of events) assert.ok(!Number.isNaN(Date.parse(e.created_at)))
+  async "32, 91: a tool_call without a message before it is one event"(world) {
+    const id = await empty(world)
+    await world.repository.appendEvent(id, "user_message", { role: "user", content: "Look." })
+    await world.repository.appendEvent(id, "tool_call", { id: "c1", name: "Read", arguments: {} })
+    await world.repository.appendEvent(id, "tool_result", { tool_call_id: "c1", content: "x" })
+    assert.deepEqual((await world.repository.getEvents(id)).map((e) => e.event_type), ["user_message", "tool_call", "tool_result"])
   },
-
-  "events are read from a sequence number on": async (world) => {
-    const i = await filled(world)
-    assert.deepEqual(short(await world.repository.getEvents(i, 4)), ["4 tool_result", "5 assistant_message"])
-    assert.deepEqual(await world.repository.getEvents(i, 6), [])
+  async "29-33, 60: null, objects and further members stay"(world) {
+    const steps = [
+      ["user_message", { role: "user", content: "hi", name: "ada" }],
+      ["assistant_message", { role: "assistant", content: null, tool_calls: [{ id: "c1", type: "function", function: { name: "Read", arguments: '{"path":["c1",null,1.5]}' } }] }],
+      ["tool_call", { id: "c1", name: "Read", arguments: { path: ["c1", null, 1.5] } }],
+      ["tool_result", { tool_call_id: "c1", content: null, name: "Read" }],
+      ["assistant_message", { role: "assistant", content: "" }],
+    ]
+    assert.deepEqual(pairs(await world.repository.getEvents(await filled(world, steps))), steps)
   },
-
-  "the messages of the model are rebuilt from events": async (world) => {
-    const i = await filled(world)
-    assert.deepEqual(messagesOf(await world.repository.getEvents(i)), [
-      { role: "system", content: "Be brief." }, { role: "user", content: "Look." },
-      { role: "assistant", content: "I look.", tool_calls: [CALL] }, { role: "tool", tool_call_id: "c1", content: "a file" },
-      { role: "assistant", content: "It is a file." },
+  async "10, 62: each event has a time"(world) {
+    for (const e of await world.repository.getEvents(await filled(world))) assert.ok(!Number.isNaN(Date.parse(e.created_at)))
+  },
+  async "92, 112: events are read from a sequence number on"(world) {
+    const id = await filled(world)
+    for (let n = 0; n <= 8; n++) assert.deepEqual(numbers(await world.repository.getEvents(id, n)), [0, 1, 2, 3, 4, 5, 6, 7].slice(n))
+  },
+  async "92: past the end there are no events"(world) {
+    const id = await filled(world)
+    assert.deepEqual(await world.repository.getEvents(id, 9), [])
+    assert.deepEqual(await world.repository.getEvents(id, 5000), [])
+  },
+  async "93, 117: events after each number are deleted, and the next one takes the place"(world) {
+    for (let n = -1; n < 8; n++) {
+      const id = await filled(world)
+      assert.equal(await world.repository.deleteEventsAfter(id, n), 7 - n, `after ${n}`)
+      assert.deepEqual(pairs(await world.repository.getEvents(id)), upTo(n), `after ${n}`)
+      assert.equal((await world.repository.appendEvent(id, "user_message", { role: "user", content: "Again." })).sequence_number, n + 1)
+      assert.deepEqual(pairs(await world.repository.getEvents(id)).slice(0, n + 1), upTo(n), `after ${n}`)
+    }
+  },
+  async "93: what was deleted is appended again"(world) {
+    const id = await filled(world)
+    await world.repository.deleteEventsAfter(id, 2)
+    for (const step of STEPS.slice(3)) await world.repository.appendEvent(id, ...step)
+    assert.deepEqual(pairs(await world.repository.getEvents(id)), upTo(7))
+  },
+  async "93: past the end nothing is deleted"(world) {
+    const id = await filled(world)
+    assert.equal(await world.repository.deleteEventsAfter(id, 99), 0)
+    assert.equal((await world.repository.getEvents(id)).length, 8)
+  },
+  async "93: events of a run are deleted after each number"(world) {
+    const session = await conversation(world)
+    const { id } = await world.repository.main(session)
+    const before = pairs(await world.repository.getEvents(id))
+    for (let n = 14; n >= 0; n--) {
+      assert.equal(await world.repository.deleteEventsAfter(id, n), 1, `after ${n}`)
+      assert.deepEqual(pairs(await world.repository.getEvents(id)), before.slice(0, n + 1), `after ${n}`)
+    }
+  },
+  async "94, 116: events are copied up to each number"(world) {
+    const from = await filled(world)
+    for (let n = 0; n < 8; n++) {
+      const to = await empty(world)
+      assert.equal(await world.repository.copyEvents(from, to, n), n + 1)
+      assert.deepEqual(pairs(await world.repository.getEvents(to)), upTo(n))
+    }
+    const to = await empty(world)
+    assert.equal(await world.repository.copyEvents(from, to), 8)
+    assert.deepEqual(pairs(await world.repository.getEvents(to)), upTo(7))
+    assert.deepEqual(pairs(await world.repository.getEvents(from)), upTo(7))
+  },
+  async "22, 57: instances of a session do not mix"(world) {
+    const session = await newSession(world)
+    const ids = [(await world.repository.createInstance(session, "a")).id, (await world.repository.createInstance(session, "b")).id]
+    for (const step of STEPS) for (const id of ids) await world.repository.appendEvent(id, ...step)
+    await world.repository.deleteEventsAfter(ids[0], 2)
+    assert.deepEqual(pairs(await world.repository.getEvents(ids[0])), upTo(2))
+    assert.deepEqual(pairs(await world.repository.getEvents(ids[1])), upTo(7))
+  },
+  async "19: events do not change, also after kill -9"(world) {
+    const id = await filled(world)
+    const before = await world.repository.getEvents(id)
+    await world.restart()
+    assert.deepEqual(await world.repository.getEvents(id), before)
+    assert.equal((await world.repository.appendEvent(id, "user_message", { role: "user", content: "Go on." })).sequence_number, 8)
+  },
+  async "59: an unknown type is refused, and writes nothing"(world) {
+    const id = await filled(world)
+    await assert.rejects(world.repository.appendEvent(id, "thought", {}), /no event type/)
+    assert.equal((await world.repository.getEvents(id)).length, 8)
+  },
+  async "61: a result of a call that is not there is refused"(world) {
+    await assert.rejects(world.repository.appendEvent(await filled(world), "tool_result", { tool_call_id: "c9", content: "?" }), /no tool call/)
+  },
+  async "108-109: a service appends messages and returns the list"(world) {
+    const s = new ContextService(world.repository, await empty(world))
+    await s.appendMessage("system", "Be brief.")
+    await s.appendMessage("user", "Look.")
+    await s.appendMessage("assistant", null, CALLS)
+    await s.appendMessage("tool", "a file", null, "c1")
+    await s.appendMessage("tool", "another", null, "c2")
+    assert.deepEqual(await s.getMessages(), [
+      { role: "system", content: "Be brief." }, { role: "user", content: "Look." }, { role: "assistant", content: null, tool_calls: CALLS },
+      { role: "tool", tool_call_id: "c1", content: "a file" }, { role: "tool", tool_call_id: "c2", content: "another" },
     ])
   },
-
-  "events after a number are deleted, and the next one takes its place": async (world) => {
-    const i = await filled(world)
-    assert.equal(await world.repository.deleteEventsAfter(i, 4), 1)
-    assert.deepEqual(short(await world.repository.getEvents(i)), numbered(STEPS.slice(0, 5)))
-    const next = await world.repository.appendEvent(i, "assistant_message", { role: "assistant", content: "It is another one." })
-    assert.equal(next.sequence_number, 5)
-    assert.equal(await world.repository.deleteEventsAfter(i, 99), 0)
-    assert.equal(await world.repository.deleteEventsAfter(i, -1), 6)
-    assert.deepEqual(await world.repository.getEvents(i), [])
+  async "113: the last sequence number is that of the last message"(world) {
+    const s = new ContextService(world.repository, await empty(world))
+    assert.equal(await s.getLastSequence(), -1)
+    await s.appendMessage("user", "Look.")
+    await s.appendMessage("assistant", null, CALLS)
+    assert.equal(await s.getLastSequence(), 1)
   },
-
-  "events are copied to another instance, up to a number": async (world) => {
-    const from = await filled(world)
-    const other = await filled(world)
-    for (const [upTo, count] of [[1, 2], [4, 5], [undefined, 6]]) {
-      const to = await world.repository.createInstance(other.session_id, "copy")
-      assert.equal(await world.repository.copyEvents(from, to, upTo), count)
-      const got = await world.repository.getEvents(to)
-      assert.deepEqual(short(got), numbered(STEPS.slice(0, count)))
-      assert.deepEqual(contents(got), STEPS.slice(0, count).map(([, content]) => content))
-    }
-    assert.equal((await world.repository.getEvents(from)).length, 6)
+  async "112, 116-117: a service replays, copies and truncates"(world) {
+    const s = new ContextService(world.repository, await filled(world))
+    assert.deepEqual(await s.replayFromSequence(6), [{ role: "tool", tool_call_id: "c2", content: "" }, STEPS[7][1]])
+    const to = new ContextService(world.repository, await empty(world))
+    await s.copyToNewInstance(to.instance, 1)
+    assert.deepEqual(await to.getMessages(), [STEPS[0][1], STEPS[1][1]])
+    await s.truncateAfterSequence(1)
+    assert.deepEqual(await s.getMessages(), await to.getMessages())
   },
-
-  "two instances of a session do not mix": async (world) => {
-    const i = await filled(world)
-    const other = await world.repository.createInstance(i.session_id, "tester", i.id)
-    await world.repository.appendEvent(other, "user_message", { role: "user", content: "Test." })
-    await world.repository.deleteEventsAfter(i, 1)
-    assert.deepEqual(short(await world.repository.getEvents(other)), ["0 user_message"])
+  async "10-11, 127-129, 207: a run stores all messages, calls and results"(world) {
+    const events = await mainEvents(world, await shared(world))
+    const turn = ["user_message", "assistant_message", "tool_call", "tool_result", "assistant_message"]
+    assert.deepEqual(events.map((e) => e.event_type), ["system_message", ...turn, ...turn, ...turn])
+    assert.deepEqual(events[2].content.tool_calls.map((k) => k.id), [events[3].content.id])
   },
-
-  "stored events survive a kill": async (world) => {
-    const i = await filled(world)
-    const before = await world.repository.getEvents(i)
-    await world.restart()
-    assert.deepEqual(await world.repository.getEvents(i), before)
-    assert.deepEqual((await world.repository.getInstance(i)).id, i.id)
+  async "19, 127: the model's next request is rebuilt from the events"(world) {
+    const { session } = await run(world, "[tool] look", "--agent", "model")
+    await run(world, "and now", "--resume", session)
+    assert.deepEqual(messagesOf((await mainEvents(world, session)).slice(0, -1)).map(plain), world.model.requests.at(-1).map(plain))
   },
-
-  "a run stores all messages, and the model's next request is rebuilt from them": async (world) => {
-    const first = await world.cli("run", "[tool] look", "--agent", "model")
-    assert.equal(first.code, 0, first.stderr)
-    const stored = await events(world, first.session)
-    assert.deepEqual(short(stored).slice(0, 2), ["0 system_message", "1 user_message"])
-    assert.deepEqual(stored.map((e) => e.event_type).slice(2), ["assistant_message", "tool_call", "tool_result", "assistant_message"])
-
-    assert.equal((await world.cli("run", "and now", "--resume", first.session)).code, 0)
-    const rebuilt = messagesOf((await events(world, first.session)).slice(0, -1)) // all but the answer to the request
-    assert.deepEqual(rebuilt, world.model.requests.at(-1).map(plain))
-    const { messages } = await world.repository.context(first.session)
-    assert.deepEqual(messages.slice(0, -1).map(plain), rebuilt)
+  async "139: a run makes an instance, and a resumed one does not"(world) {
+    const { session } = await run(world, "one", "--agent", "model")
+    const before = await world.repository.instances(session)
+    await run(world, "two", "--resume", session)
+    const after = await world.repository.instances(session)
+    assert.deepEqual(after.map((i) => i.id), before.map((i) => i.id))
+    assert.equal(after.length, 1)
   },
-
-  "--resume continues a run that was killed, and every later request tells the model so": async (world) => {
+  async "148, 208: --resume continues a run that was killed"(world) {
+    const asked = world.model.requests.length
     const started = world.cli("run", "[hang] first", "--agent", "model")
     await world.until(async () => {
       const [s] = await world.list()
-      return s?.status === "running" && (await texts(world, s.id)).includes(`Answer ${world.model.requests.length}.`)
+      return world.model.requests.length > asked && s?.status === "running" && JSON.stringify(await mainEvents(world, s.id)).includes(`Answer ${world.model.requests.length}.`)
     })
     await world.restart()
-    const { session, stderr, code } = await started
-    assert.equal(code, 1)
-    assert.ok(stderr.includes(`tapedeck resume ${session}`), stderr)
-
-    assert.equal((await world.cli("run", "--resume", session)).code, 0)
-    const resumed = world.model.requests.at(-1)
-    assert.ok(resumed.at(-1).content.includes("interrupted"), resumed.at(-1).content)
-    assert.equal((await world.cli("run", "next", "--resume", session)).code, 0)
-    const next = world.model.requests.at(-1).map(plain)
-    assert.deepEqual(next.slice(0, resumed.length), resumed.map(plain), "what was told stays told")
-    assert.deepEqual(messagesOf((await events(world, session)).slice(0, -1)), next)
+    const { session } = await started
+    const before = pairs(await mainEvents(world, session))
+    await run(world, "--resume", session)
+    assert.deepEqual(pairs(await mainEvents(world, session)).slice(0, before.length), before)
   },
-
-  "--copy makes a session with the state of another, up to a number": async (world) => {
-    const source = await world.cli("run", "one", "--agent", "model")
-    await world.cli("run", "two", "--resume", source.session)
-    const before = await events(world, source.session)
-    assert.deepEqual(before.map((e) => e.event_type), ["system_message", "user_message", "assistant_message", "user_message", "assistant_message"])
-
-    const whole = await world.cli("run", "three", "--copy", source.session)
-    assert.equal(whole.code, 0, whole.stderr)
-    assert.notEqual(whole.session, source.session)
-    assert.deepEqual(contents(await events(world, whole.session)).slice(0, 5), contents(before))
-
-    const part = await world.cli("run", "instead", "--copy", source.session, "--to-point", "seq:2")
-    assert.equal(part.code, 0, part.stderr)
-    assert.ok(!part.stderr.includes("warning"), part.stderr)
-    assert.deepEqual((await texts(world, part.session)).slice(0, 4), ["You are a test.", "one", before[2].content.content, "instead"])
-    assert.deepEqual(world.model.requests.at(-1).map((m) => m.content), ["You are a test.", "one", before[2].content.content, "instead"])
-
-    assert.deepEqual(await events(world, source.session), before, "the source is as it was")
-    const ids = await Promise.all([source, whole, part].map(async (s) => (await mainOf(world, s.session)).id))
-    assert.equal(new Set(ids).size, 3, `instances of copies have ids of their own: ${ids}`)
+  async "149, 209: --copy makes a session with the copied state"(world) {
+    const source = await shared(world)
+    const before = await mainEvents(world, source)
+    const { session } = await run(world, "four", "--copy", source)
+    assert.notEqual(session, source)
+    await continued(world, session, before, 15, "four")
+    assert.deepEqual(await mainEvents(world, source), before, "the source is as it was")
+    assert.notEqual((await world.repository.main(session)).id, (await world.repository.main(source)).id)
   },
-
-  "a copy up to a number of an instance": async (world) => {
-    const i = await filled(world)
-    const done = await world.cli("copy", i.session_id, "--to-point", "4", "--instance", i.id, "--json")
-    assert.equal(done.code, 0, done.stderr)
-    const session = JSON.parse(done.stdout).id
-    const copy = (await world.repository.instances(session)).find((c) => c.former_ids?.includes(i.id))
-    assert.notEqual(copy.id, i.id)
-    assert.deepEqual(short(await world.repository.getEvents(copy)), numbered(STEPS.slice(0, 5)))
+  async "12, 150: --to-point N copies up to each of 16 sequence numbers"(world) {
+    const source = await shared(world)
+    const before = await mainEvents(world, source)
+    await atEachPoint(world, async (n) => {
+      const { session } = await run(world, "four", "--copy", source, "--to-point", String(n))
+      await continued(world, session, before, n, "four")
+    })
+    assert.deepEqual(await mainEvents(world, source), before)
   },
-
-  "--overwrite continues a session, or truncates it first": async (world) => {
-    const { session } = await world.cli("run", "one", "--agent", "model")
-    const answer = (await texts(world, session))[2]
-    assert.equal((await world.cli("run", "two", "--overwrite", session)).code, 0)
-    assert.equal((await texts(world, session)).length, 5)
-
-    const third = await world.cli("run", "three", "--overwrite", session, "--from-point", "seq:2")
-    assert.equal(third.code, 0, third.stderr)
-    assert.deepEqual((await texts(world, session)).slice(0, 4), ["You are a test.", "one", answer, "three"])
-    assert.deepEqual(world.model.requests.at(-1).map((m) => m.content), ["You are a test.", "one", answer, "three"])
+  async "150: copy without a task, up to a number, has exactly these events"(world) {
+    const source = await shared(world)
+    const before = pairs(await mainEvents(world, source))
+    await atEachPoint(world, async (n) => {
+      const { stdout } = await world.cli("copy", source, "--to-point", String(n))
+      assert.deepEqual(pairs(await mainEvents(world, stdout.trim())), before.slice(0, n + 1))
+    })
   },
-
-  "a missing point is refused, and changes nothing": async (world) => {
-    const i = await filled(world)
-    for (const point of ["seq:99", "999"]) {
-      const done = await world.cli("overwrite", i.session_id, "--from-point", point, ...(point.startsWith("seq") ? ["--instance", i.id] : []))
-      assert.equal(done.code, 1, done.stdout)
+  async "151, 210: --overwrite continues the session"(world) {
+    const { session } = await run(world, "one", "--agent", "model")
+    const before = await mainEvents(world, session)
+    await run(world, "two", "--overwrite", session)
+    await continued(world, session, before, 2, "two")
+  },
+  async "152, 210: --from-point N deletes the events after each of 16 sequence numbers first"(world) {
+    const source = await shared(world)
+    const before = await mainEvents(world, source)
+    await atEachPoint(world, async (n) => {
+      const { stdout } = await world.cli("copy", source)
+      const session = stdout.trim()
+      await run(world, "four", "--overwrite", session, "--from-point", String(n))
+      await continued(world, session, before, n, "four")
+    })
+  },
+  async "151-152: the main instance of an overwritten copy stays, and gets the answers"(world) {
+    const source = await shared(world)
+    const { session } = await run(world, "four", "--copy", source)
+    const before = await world.repository.instances(session)
+    await run(world, "five", "--overwrite", session, "--from-point", "5")
+    const after = await world.repository.instances(session)
+    assert.deepEqual(after.map((i) => i.id), before.map((i) => i.id))
+    assert.equal(after.length, 1)
+    await continued(world, session, await mainEvents(world, source), 5, "five")
+  },
+  async "150, 152: a point that is not there is a sentence, and loses nothing"(world) {
+    const session = await shared(world)
+    const before = await mainEvents(world, session)
+    const count = (await world.list()).length
+    for (const point of ["16", "999", "-1", "two", "1.5", ""]) {
+      for (const words of [["--copy", session, "--to-point", point], ["--overwrite", session, "--from-point", point]]) {
+        const done = await world.cli("run", "x", ...words)
+        assert.notEqual(done.code, 0, words.join(" "))
+        assert.match(done.stderr, /^tapedeck: .+/m)
+      }
     }
-    assert.equal((await world.repository.getEvents(i)).length, 6)
-    await assert.rejects(world.repository.appendEvent(i, "thought", {}), /no event type/)
-    await assert.rejects(world.repository.appendEvent(i, "tool_result", { tool_call_id: "c9", content: "?" }), /no tool call/)
+    assert.deepEqual(await mainEvents(world, session), before)
+    assert.equal((await world.list()).length, count)
   },
-
-  "ENABLE_CONTEXT_PERSISTENCE=false stores nothing": async (world) => {
+  async "152: a task that is refused deletes nothing"(world) {
+    const session = await shared(world)
+    const before = await mainEvents(world, session)
+    const done = await world.cli("run", "x", "--agent", "nobody", "--overwrite", session, "--from-point", "3")
+    assert.notEqual(done.code, 0)
+    assert.deepEqual(await mainEvents(world, session), before)
+  },
+  async "148-152: a session that is not there is a sentence"(world) {
+    for (const words of [["--resume", "none"], ["--copy", "none"], ["--overwrite", "none"]]) {
+      const done = await world.cli("run", "x", ...words)
+      assert.equal(done.code, 1)
+      assert.match(done.stderr, /no session/)
+    }
+  },
+  async "202-203: ENABLE_CONTEXT_PERSISTENCE=false stores nothing"(world) {
     const before = (await world.list()).length
     const done = await world.cli.with({ ENABLE_CONTEXT_PERSISTENCE: "false", TAPEDECK_DATA: "" })("run", "hello", "--agent", "hello")
     assert.equal(done.code, 0, done.stderr)
     assert.ok(done.stderr.includes("nothing is kept"), done.stderr)
     assert.equal((await world.list()).length, before)
+  },
+  async "211: an append costs the same at 10 and at 2,000 events"(world) {
+    const cost = async (id) => {
+      const times = []
+      for (let n = 0; n < 15; n++) {
+        const began = performance.now()
+        await world.repository.appendEvent(id, "user_message", { role: "user", content: "more" })
+        times.push(performance.now() - began)
+      }
+      return times.sort((a, b) => a - b)[7]
+    }
+    const small = await empty(world), large = await empty(world)
+    for (let n = 0; n < 2000; n++) await world.repository.appendEvent(large, "user_message", { role: "user", content: `line ${n}` })
+    const ratio = (await cost(large)) / (await cost(small))
+    assert.ok(ratio < 4, `${ratio.toFixed(1)} times as much`) // loose, because others may use the machine
   },
 }
