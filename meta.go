@@ -17,6 +17,7 @@ const metaKey = "tapedeck"
 // member is the zero value.
 type Meta struct {
 	Agent      string   `json:"agent,omitempty"`      // RUN_STARTED: the name of the agent
+	Call       string   `json:"call,omitempty"`       // a message that is the tool_call of a context: the id of its call
 	Chunk      bool     `json:"chunk,omitempty"`      // the START of a thing: a chunk opened it
 	Closed     Status   `json:"closed,omitempty"`     // the END of a thing: the run ended with this status and so closed it
 	Context    string   `json:"context,omitempty"`    // RUN_STARTED: the text that the agent gets before the user's task
@@ -31,9 +32,12 @@ type Meta struct {
 	Resumable  *bool    `json:"resumable,omitempty"`  // the end of a cancelled run: whether it can be resumed; nil means true
 	Resumes    string   `json:"resumes,omitempty"`    // RUN_STARTED: the invocation that it resumes
 	Skills     []string `json:"skills,omitempty"`     // RUN_STARTED: the names of the agent's skills
+	Step       string   `json:"step,omitempty"`       // a message that is one event of a context: the type of the event
 	Thread     string   `json:"thread,omitempty"`     // SUBAGENT_STARTED, permission.requested: the thread of the sub-agent
 	Tools      []string `json:"tools,omitempty"`      // RUN_STARTED: the names of the agent's tools
 	Trace      string   `json:"trace,omitempty"`      // RUN_STARTED: the trace of the request that began it, as a traceparent of W3C; "" for none
+
+	Given json.RawMessage `json:"given,omitempty"` // a message that is one event of a context: the content of the event, if the message cannot say all of it
 }
 
 // MetaOf returns the members of Tapedeck in the metadata of an event or a

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/payload"
+	"github.com/tapedeck/tapedeck/view"
 )
 
 // LabelFolder is the label with the folder in which agents work that let a session choose
@@ -55,6 +56,8 @@ type Task struct {
 	Actor   string          `json:"actor,omitempty"`  // the user, agent or program that asks
 	When    string          `json:"when,omitempty"`   // what to do while a run is open in the thread: now (the default: it is refused), queue, steer or interrupt
 
+	Overwrite *Overwrite `json:"overwrite,omitempty"` // what the task replaces: the log gets the overwrite and the run, or neither. While a run is open in its threads, it is a [tapedeck.Conflict]. Its actor is that of the task
+
 	Budget *tapedeck.Amount `json:"budget,omitempty"` // what the run may use before it asks people; a number that is missing is that of the agent. Only an admin may set more than the agent has
 
 	// MessageID is the id of the user's message, at most 512 bytes. Without it the
@@ -82,6 +85,7 @@ type Started struct {
 	Invocation string          `json:"invocation_id"`      // of an input that waits: the run that it will be, unless the open run gets it
 	Status     tapedeck.Status `json:"status"`             // running; waiting for an input that waits
 	Offset     int64           `json:"offset"`             // the offset of the user's message, which is the first event of the invocation, or that of the event that queued the input: follow from here
+	Marker     string          `json:"marker,omitempty"`   // of the overwrite; pass it to undo. Absent if it reverted nothing
 	Repeated   bool            `json:"repeated,omitempty"` // the session had the message already, so nothing was started
 	Input      string          `json:"input_id,omitempty"` // of an input: its id
 	When       string          `json:"when,omitempty"`     // of an input: queue, steer or interrupt; queue if the agent cannot be steered
@@ -182,10 +186,12 @@ type Undo struct {
 // them.
 type Overwrite struct {
 	Session    string `json:"-"`
-	FromOffset int64  `json:"from_offset"`      // the first offset that is reverted
+	FromOffset int64  `json:"from_offset"`      // the first offset that is reverted, at most the head
 	Thread     string `json:"thread,omitempty"` // without it, all threads
 	Force      bool   `json:"force,omitempty"`  // allow it to make reverted events active again
 	Actor      string `json:"actor,omitempty"`  // the user, agent or program that overwrites
+
+	Context *view.ContextCut `json:"context,omitempty"` // it cuts the log in the context of an agent
 }
 
 // A Clear reverts all events of a session, or of one thread. A clear that changes
@@ -220,6 +226,8 @@ type Fork struct {
 	Owner  string  `json:"owner,omitempty"` // without it, that of the parent
 	Copy   bool    `json:"copy,omitempty"`  // an independent session, which is not shown as a branch of the parent
 	Actor  string  `json:"actor,omitempty"` // the user, agent or program that forks
+
+	Context *view.ContextCut `json:"context,omitempty"` // the fork cuts the log in the context of an agent
 
 	WithoutLabels []string `json:"-"` // labels of the parent that the fork does not get
 }

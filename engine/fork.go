@@ -57,6 +57,10 @@ func (e *Engine) forked(ctx context.Context, f *api.Fork, parent *tapedeck.Sessi
 	if b := parent.Budget; b != nil { // the same limit; grants were for what the parent has spent
 		d.Budget = encoded(b.Amount)
 	}
+	var err error
+	if d.Context, err = contextCut(f.Context); err != nil {
+		return tapedeck.Event{}, err
+	}
 	if f.Title != nil {
 		d.Title = *f.Title
 	}

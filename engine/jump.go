@@ -18,6 +18,7 @@ type target struct {
 	subThreads    []string // the threads of sub-agents that jump with it
 	markerPrefix  string   // the prefix of the id of its marker
 	allowNoChange bool     // to revert nothing is no error
+	changes       bool     // it changes something although it may revert nothing
 	onlyBack      bool     // it must not make reverted events active again
 	ifIdle        bool     // it must not cancel a run
 	undoes        string   // the marker of the jump that it undoes; "" for none
@@ -147,6 +148,9 @@ func (t *target) idle(s *tapedeck.Session) error {
 // that would not is not appended: the next undo would undo that jump instead of the
 // one that the user means.
 func (e *Engine) wouldChange(ctx context.Context, s *tapedeck.Session, t *target) (bool, error) {
+	if t.changes {
+		return true, nil
+	}
 	now, err := e.views.Timeline(ctx, s.ID, -1)
 	if err != nil {
 		return false, err

@@ -23,7 +23,7 @@ func (e *Engine) AppendAfter(ctx context.Context, r api.Rewind, a tapedeck.Appen
 		if err != nil {
 			return tapedeck.Appended{}, err
 		}
-		back, err := e.replacing(ctx, &s, &r, r.Thread, r.Actor, try)
+		back, err := e.replacing(ctx, &s, r.Actor, try, func() (target, error) { return e.aimRewind(ctx, &s, &r) })
 		if err != nil {
 			return tapedeck.Appended{}, err
 		}
@@ -35,24 +35,33 @@ func (e *Engine) AppendAfter(ctx context.Context, r api.Rewind, a tapedeck.Appen
 	return tapedeck.Appended{}, tapedeck.Errorf(tapedeck.Unavailable, "session %s is constantly written by others", r.Session).WithHint("try again")
 }
 
-// A replacement is a rewind that is stored in one append with the events that replace what
+// A replacement is a jump that is stored in one append with the events that replace what
 // it reverts. nil is none.
 type replacement struct {
 	target
+	marker string
 	seen   tapedeck.Session // as it was when the events were formed
 	events []tapedeck.Event
 	try    int // see [target.fits]
 }
 
-// replacing forms the events of a rewind that others are to follow in the same append. It is
-// nil without one.
-func (e *Engine) replacing(ctx context.Context, s *tapedeck.Session, r *api.Rewind, thread, actor string, try int) (*replacement, error) {
-	if r == nil {
-		return nil, nil
+// replaced forms the events of what a task replaces. It is nil if that is nothing.
+func (e *Engine) replaced(ctx context.Context, s *tapedeck.Session, t *api.Task, try int) (*replacement, error) {
+	switch {
+	case t.Rewind != nil:
+		back := *t.Rewind
+		back.Session, back.Thread = s.ID, t.Thread
+		return e.replacing(ctx, s, t.Actor, try, func() (target, error) { return e.aimRewind(ctx, s, &back) })
+	case t.Overwrite != nil:
+		return e.replacing(ctx, s, t.Actor, try, func() (target, error) { return e.aimOverwrite(ctx, s, t.Overwrite) })
 	}
-	back := *r
-	back.Session, back.Thread = s.ID, thread
-	t, err := e.aimRewind(ctx, s, &back)
+	return nil, nil
+}
+
+// replacing forms the events of a jump that others are to follow in the same append. It is
+// nil if the jump may revert nothing and does so. aim returns the target.
+func (e *Engine) replacing(ctx context.Context, s *tapedeck.Session, actor string, try int, aim func() (target, error)) (*replacement, error) {
+	t, err := aim()
 	if err != nil {
 		return nil, err
 	}
@@ -66,11 +75,14 @@ func (e *Engine) replacing(ctx context.Context, s *tapedeck.Session, r *api.Rewi
 	switch changes, err := e.wouldChange(ctx, s, &t); {
 	case err != nil:
 		return nil, err
+	case !changes && t.allowNoChange:
+		return nil, nil
 	case !changes:
 		return nil, t.nothing(s)
 	}
-	events, _, err := e.jumpEvents(ctx, s, &t, tapedeck.NewID(t.markerPrefix), actor)
-	return &replacement{target: t, seen: *s, events: events, try: try}, err
+	marker := tapedeck.NewID(t.markerPrefix)
+	events, _, err := e.jumpEvents(ctx, s, &t, marker, actor)
+	return &replacement{target: t, marker: marker, seen: *s, events: events, try: try}, err
 }
 
 // leaves returns the session as the events after the rewind find it: its views at that head

@@ -12,6 +12,7 @@ import (
 	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/engine"
 	"github.com/tapedeck/tapedeck/payload"
+	"github.com/tapedeck/tapedeck/view"
 )
 
 // A task that replaces a part of its thread is stored with its rewind or not at all, whatever
@@ -32,6 +33,14 @@ func TestReplacesOrNothing(t *testing.T) {
 		"an unknown run":     {api.Task{Rewind: &api.Rewind{BeforeInvocation: "inv_9"}}, tapedeck.NotFound},
 		"a busy thread":      {api.Task{Thread: "busy", Rewind: &api.Rewind{ToOffset: new(int64(15))}}, tapedeck.Conflict},
 		"a failing database": {api.Task{Rewind: back()}, ""},
+
+		"an overwrite and an unknown agent": {api.Task{Agent: "nobody", Overwrite: &api.Overwrite{FromOffset: 8, Thread: "main"}}, tapedeck.NotFound},
+		"an overwrite that is busy":         {api.Task{Overwrite: &api.Overwrite{FromOffset: 8}}, tapedeck.Conflict},
+		"an overwrite after the end":        {api.Task{Overwrite: &api.Overwrite{FromOffset: 99}}, tapedeck.Invalid},
+		"an overwrite of another thread":    {api.Task{Overwrite: &api.Overwrite{FromOffset: 8, Thread: "busy"}}, tapedeck.Invalid},
+		"an overwrite that waits":           {api.Task{When: api.WhenQueue, Overwrite: &api.Overwrite{FromOffset: 8, Thread: "main"}}, tapedeck.Invalid},
+		"a cut of too many calls":           {api.Task{Overwrite: &api.Overwrite{FromOffset: 8, Thread: "main", Context: &view.ContextCut{Uncalled: make([]string, 1001)}}}, tapedeck.TooLarge},
+		"a cut in no thread":                {api.Task{Overwrite: &api.Overwrite{FromOffset: 8, Thread: "main", Context: &view.ContextCut{Thread: "../x"}}}, tapedeck.Invalid},
 	}
 	for name, refusal := range refusals {
 		t.Run(name, func(t *testing.T) {

@@ -46,6 +46,7 @@ type predecessor struct {
 	plan    *view.Plan    // the newest plan of the thread
 	fresh   bool          // the run begins as if it were the first one on its thread, and its agent has no history
 	asked   *view.Message // the task, if the thread has it already: it is given again, and not shown again
+	quiet   bool          // a cut in the context of the agent has divided it: the context has only what the agent cannot know
 	failed  bool          // it failed and no user asked to resume it: the context has only what the agent cannot know
 
 	lastLink *view.Link      // the newest link to a runner's own conversation in the thread; nil for none
@@ -94,8 +95,26 @@ func (e *Engine) findPredecessor(ctx context.Context, s *tapedeck.Session, threa
 		return predecessor{lastLink: told, agent: run.Agent, stopped: run, status: st.status, plan: now.Plan, failed: true}, nil
 	case run.Interrupts == nil: // with interrupts, the agent itself stopped to ask, and needs no context
 		f.stopped, f.status, f.plan = run, st.status, now.Plan
+		f.quiet, err = e.isCut(ctx, s.ID, run, resume)
 	}
-	return f, nil
+	return f, err
+}
+
+// isCut reports whether a cut in the context of its agent has ended a run, and nobody asks
+// to resume it.
+func (e *Engine) isCut(ctx context.Context, session string, r *view.Run, resume bool) (bool, error) {
+	if resume || r.Status != tapedeck.StatusInterrupted || r.EndOffset == nil {
+		return false, nil
+	}
+	ev, err := eventAt(ctx, e.store, session, *r.EndOffset)
+	if err != nil {
+		return false, err
+	}
+	var d struct {
+		Context *view.ContextCut `json:"context"`
+	}
+	ended := ev.Type == tapedeck.SessionForked || ev.Type == tapedeck.SessionOverwritten
+	return ended && ev.Unpack(&d) && d.Context != nil && cmp.Or(d.Context.Thread, tapedeck.MainThread) == r.Thread, nil
 }
 
 // chooseAgent returns the agent for a task: the one that it names, otherwise that of the

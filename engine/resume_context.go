@@ -31,7 +31,8 @@ func (e *Engine) addResumeContext(ctx context.Context, s *tapedeck.Session, agen
 			return err
 		}
 	}
-	if f.failed && u.empty() {
+	if (f.failed || f.quiet) && u.empty() {
+		f.resumes = ""
 		return nil
 	}
 	plan, err := e.planAt(ctx, s.ID, f)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/view"
 )
 
 // A recaller is a runner that keeps its invocations, and does what the last line
@@ -39,6 +40,52 @@ func (m *recaller) run(ctx context.Context, in tapedeck.Invocation, say func(str
 }
 
 func (m *recaller) last() tapedeck.Invocation { return m.asked[len(m.asked)-1] }
+
+// A cut in the context of an agent divides its run, and the agent of the next task is not
+// told of it. Who resumes the run is.
+func TestCutInTheContextIsNotTold(t *testing.T) {
+	var m recaller
+	inBubble(t, m.run, func(w *world) {
+		ctx := w.Context()
+		cut := &view.ContextCut{Thread: "main"}
+		w.create("s")
+		w.tape("s").play("task plan; cancel plan")
+		for _, c := range []*view.ContextCut{nil, cut} {
+			f, err := w.Fork(ctx, api.Fork{Parent: "s", At: new(int64(4)), Copy: true, Context: c})
+			w.must(err)
+			_, err = w.Start(ctx, api.Task{Session: f.ID, Text: "x"})
+			w.must(err)
+			synctest.Wait()
+			if in := m.last(); (in.Context == "") != (c != nil) || (in.Resumes == "") != (c != nil) {
+				w.Errorf("after a fork with the context %v the agent gets %q, and resumes %q", c, in.Context, in.Resumes)
+			}
+			f, err = w.Fork(ctx, api.Fork{Parent: "s", At: new(int64(4)), Context: c})
+			w.must(err)
+			_, err = w.Resume(ctx, api.Resume{Session: f.ID})
+			w.must(err)
+			synctest.Wait()
+			if in := m.last(); in.Context == "" || in.Resumes == "" {
+				w.Error("a run that is resumed is not told how it ended")
+			}
+			f, err = w.Fork(ctx, api.Fork{Parent: "s", Copy: true})
+			w.must(err)
+			started, err := w.Start(ctx, api.Task{Session: f.ID, Text: "x", Overwrite: &api.Overwrite{FromOffset: 4, Context: c}})
+			w.must(err)
+			synctest.Wait()
+			if in := m.last(); (in.Context == "") != (c != nil) {
+				w.Errorf("after an overwrite with the context %v the agent gets %q", c, in.Context)
+			}
+			if _, err := w.Undo(ctx, api.Undo{Session: f.ID, Marker: started.Marker}); err != nil {
+				w.Errorf("the overwrite has the marker %q: %v", started.Marker, err)
+			}
+		}
+		started, err := w.Start(ctx, api.Task{Session: "s", Text: "x", Overwrite: &api.Overwrite{FromOffset: w.head("s").Head, Context: cut}})
+		if err != nil || started.Marker != "" {
+			w.Errorf("an overwrite of nothing: %+v, %v", started, err)
+		}
+		synctest.Wait()
+	})
+}
 
 const planContext = `[RESUME CONTEXT]
 Previous execution was cancelled by user.

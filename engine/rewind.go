@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 
 	"github.com/tapedeck/tapedeck"
@@ -64,11 +65,35 @@ func (e *Engine) Undo(ctx context.Context, u api.Undo) (api.Rewound, error) {
 // If there are none, it appends nothing, and the result has no marker. Errors are
 // those of [Engine.Rewind].
 func (e *Engine) Overwrite(ctx context.Context, o api.Overwrite) (api.Rewound, error) {
-	return e.jump(ctx, o.Session, o.Actor, func(s *tapedeck.Session) (target, error) {
-		return target{to: o.FromOffset, thread: o.Thread, markerPrefix: "ovw_", allowNoChange: true, onlyBack: !o.Force, payload: func(t payload.RevertFields) payload.Payload {
-			return payload.SessionOverwritten{RevertFields: t, FromOffset: o.FromOffset}
-		}}, e.hasThread(ctx, s, o.Thread)
-	})
+	return e.jump(ctx, o.Session, o.Actor, func(s *tapedeck.Session) (target, error) { return e.aimOverwrite(ctx, s, &o) })
+}
+
+func (e *Engine) aimOverwrite(ctx context.Context, s *tapedeck.Session, o *api.Overwrite) (target, error) {
+	context, err := contextCut(o.Context)
+	if err != nil {
+		return target{}, err
+	}
+	uncalls := o.Context != nil && len(o.Context.Uncalled) > 0
+	return target{to: o.FromOffset, thread: o.Thread, markerPrefix: "ovw_", allowNoChange: true, changes: uncalls, onlyBack: !o.Force, payload: func(t payload.RevertFields) payload.Payload {
+		return payload.SessionOverwritten{RevertFields: t, FromOffset: o.FromOffset, Context: context}
+	}}, e.hasThread(ctx, s, o.Thread)
+}
+
+// maxUncalled is the largest number of calls that a cut names.
+const maxUncalled = 1000
+
+// contextCut encodes a cut in the context of an agent, nil for none.
+func contextCut(c *view.ContextCut) (json.RawMessage, error) {
+	if c == nil {
+		return nil, nil
+	}
+	if err := checkOptional("the thread of the context", c.Thread); err != nil {
+		return nil, err
+	}
+	if len(c.Uncalled) > maxUncalled {
+		return nil, tapedeck.Errorf(tapedeck.TooLarge, "the context names %d calls; at most %d are allowed", len(c.Uncalled), maxUncalled)
+	}
+	return encoded(c), nil
 }
 
 // Clear reverts all events of a session, or of one thread. Errors are those of

@@ -70,7 +70,23 @@ func checkTask(t *api.Task) error {
 		return tapedeck.Errorf(tapedeck.Conflict, "thread %.128q belongs to a sub-agent; only the agent that started it can continue it", t.Thread).
 			WithHint("give the task to the thread of that agent")
 	}
-	return cmp.Or(checkWhen(t), checkBudget(t), tapedeck.CheckName("the id of the message", t.MessageID), checkOptional("the thread", t.Thread), checkOptional("the run", t.Invocation), checkMessages(t.Messages))
+	return cmp.Or(checkWhen(t), checkOverwrite(t), checkBudget(t), tapedeck.CheckName("the id of the message", t.MessageID), checkOptional("the thread", t.Thread), checkOptional("the run", t.Invocation), checkMessages(t.Messages))
+}
+
+// checkOverwrite checks what a task replaces.
+func checkOverwrite(t *api.Task) error {
+	switch o := t.Overwrite; {
+	case o == nil:
+		return nil
+	case t.Session == "":
+		return tapedeck.Errorf(tapedeck.Invalid, "a task in a new session has nothing to overwrite")
+	case t.When != "" && t.When != api.WhenNow:
+		return tapedeck.Errorf(tapedeck.Invalid, "a task that may wait overwrites nothing")
+	case o.Thread != "" && o.Thread != cmp.Or(t.Thread, tapedeck.MainThread):
+		return tapedeck.Errorf(tapedeck.Invalid, "a task on thread %.128q cannot overwrite thread %.128q", cmp.Or(t.Thread, tapedeck.MainThread), o.Thread)
+	default:
+		return checkOptional("the thread", o.Thread)
+	}
 }
 
 // checkOptional checks an id that may be empty.
@@ -149,7 +165,7 @@ func (e *Engine) start(ctx context.Context, t api.Task, resume bool) (api.Starte
 		if err := e.checkStart(ctx, &s, &t); err != nil {
 			return api.Started{}, err
 		}
-		back, err := e.replacing(ctx, &s, t.Rewind, t.Thread, t.Actor, try)
+		back, err := e.replaced(ctx, &s, &t, try)
 		if err != nil {
 			return api.Started{}, err
 		}
@@ -178,9 +194,10 @@ func (e *Engine) prepareRun(ctx context.Context, s *tapedeck.Session, t *api.Tas
 	if err != nil {
 		return nil, err
 	}
-	if t.Rewind != nil {
-		f.lastLink = nil // that conversation has what the rewind reverts
+	if t.Rewind != nil || t.Overwrite != nil {
+		f.lastLink = nil // that conversation has what they revert
 	}
+	f.quiet = f.quiet || t.Overwrite != nil && t.Overwrite.Context != nil
 	agent, err := e.chooseAgent(t, s, &f, resume)
 	if err != nil {
 		return nil, err
@@ -326,7 +343,11 @@ func (e *Engine) begin(ctx context.Context, r *run, t api.Task, seen *tapedeck.S
 	first := done.First + back.len()
 	r.offset, r.heard, r.upTo = first, first+int64(len(earlier(t.Messages))), done.Next
 	go r.drive()
-	return api.Started{Session: t.Session, Invocation: r.in.ID, Status: tapedeck.StatusRunning, Offset: first}, nil
+	started := api.Started{Session: t.Session, Invocation: r.in.ID, Status: tapedeck.StatusRunning, Offset: first}
+	if back != nil {
+		started.Marker = back.marker
+	}
+	return started, nil
 }
 
 // messageProducer begins the id of the producer that appends the beginning of a run

@@ -180,7 +180,8 @@ type SessionCleared struct {
 // following events replace them.
 type SessionOverwritten struct {
 	RevertFields
-	FromOffset int64 `json:"fromOffset"`
+	FromOffset int64           `json:"fromOffset"`
+	Context    json.RawMessage `json:"context,omitempty" shape:"object"` // a view.ContextCut, if it was made in the context of an agent
 	Common
 }
 
@@ -208,7 +209,8 @@ type SessionForked struct {
 	Owner     string            `json:"owner,omitempty"`
 	Agent     string            `json:"agent,omitempty"`
 	Labels    map[string]string `json:"labels,omitempty"`
-	Budget    json.RawMessage   `json:"budget,omitempty" shape:"object"` // that of the parent when it was forked; the fork has spent nothing
+	Budget    json.RawMessage   `json:"budget,omitempty" shape:"object"`  // that of the parent when it was forked; the fork has spent nothing
+	Context   json.RawMessage   `json:"context,omitempty" shape:"object"` // as in SessionOverwritten
 	Common
 }
 

@@ -64,11 +64,12 @@ type savedMessage struct {
 
 type savedCall struct {
 	ToolCall
-	Complete bool    `json:"complete,omitempty"`
-	Named    bool    `json:"named,omitempty"`
-	Made     *int64  `json:"made,omitempty"`
-	Maker    *int    `json:"maker,omitempty"`      // index of the message that made it
-	Role     *string `json:"maker_role,omitempty"` // the role of that message, if it has settled
+	Complete bool     `json:"complete,omitempty"`
+	Named    bool     `json:"named,omitempty"`
+	Made     *int64   `json:"made,omitempty"`
+	Step     CallStep `json:"step,omitzero"`
+	Maker    *int     `json:"maker,omitempty"`      // index of the message that made it
+	Role     *string  `json:"maker_role,omitempty"` // the role of that message, if it has settled
 
 	Pieces payload.Piece `json:"pieces,omitempty"` // in place of the arguments, as in savedMessage
 }
@@ -126,7 +127,7 @@ func (l *lane) save() savedLane {
 			continue
 		}
 		calls[k] = len(s.Calls)
-		saved := savedCall{ToolCall: k.ToolCall, Complete: k.complete, Made: k.Made, Named: l.call[k.ID] == k}
+		saved := savedCall{ToolCall: k.ToolCall, Complete: k.complete, Made: k.Made, Step: k.Step, Named: l.call[k.ID] == k}
 		saved.Arguments, saved.Pieces = savedText(k.args.String())
 		if i, ok := messages[k.maker]; ok {
 			saved.Maker = &i
@@ -255,7 +256,7 @@ func (s *savedLane) restore() (*lane, bool) {
 	for _, saved := range s.Calls {
 		k := &call{ToolCall: saved.ToolCall, complete: saved.Complete}
 		k.args.WriteString(saved.Arguments + string(saved.Pieces))
-		k.Made = saved.Made
+		k.Made, k.Step = saved.Made, saved.Step
 		k.Arguments = ""
 		switch {
 		case saved.Maker != nil && uint(*saved.Maker) >= uint(len(l.messages.items)):

@@ -3,8 +3,10 @@ package view
 import (
 	"cmp"
 	"encoding/json"
+	"math"
 	"slices"
 
+	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/payload"
 )
 
@@ -25,8 +27,66 @@ type ContextEvent struct {
 	Content    json.RawMessage `json:"content"`
 	ToolCallID string          `json:"tool_call_id,omitempty"` // set for a call and a result
 	Offset     int64           `json:"offset"`                 // the event of the session that began the step
-	EndOffset  *int64          `json:"end_offset,omitempty"`   // the event that ended it; absent for a call and while it is not complete
+	EndOffset  *int64          `json:"end_offset,omitempty"`   // the event that ended it; absent while it is not complete
 	CreatedAt  Time            `json:"created_at"`
+}
+
+// A ContextCut says that a fork or an overwrite cuts the log in the context of an agent:
+// after one of its events. The agent is not told that the cut has divided a run.
+type ContextCut struct {
+	Thread   string   `json:"thread,omitempty"`   // of the context; without it "main"
+	Uncalled []string `json:"uncalled,omitempty"` // ids of calls that the last message has and the context has not: their tool_call events are cut off
+}
+
+// CutContext returns where a log is cut so that a context ends with one of its events:
+// the first offset that is not kept, and the calls that only the last message is to have,
+// although the log has them together with the message. If nothing comes after them, the
+// offset is -1.
+func CutContext(events []ContextEvent, last int) (first int64, uncalled []string) {
+	rest := events[last+1:]
+	asked := askedBefore(events[:last+1])
+	for len(rest) > 0 && rest[0].Type == CallEvent && asked[rest[0].ToolCallID] {
+		if end := rest[0].EndOffset; end != nil {
+			first = max(first, *end+1)
+		} else {
+			first = math.MaxInt64 // up to the event after the calls
+		}
+		uncalled, rest = append(uncalled, rest[0].ToolCallID), rest[1:]
+	}
+	for _, e := range rest {
+		switch {
+		case e.Offset <= events[last].Offset: // the log has both in one event
+		case uncalled == nil, e.Offset < first:
+			return e.Offset, uncalled
+		default:
+			return first, uncalled
+		}
+	}
+	if uncalled == nil || first == math.MaxInt64 {
+		return -1, uncalled
+	}
+	return first, uncalled
+}
+
+// askedBefore returns the ids of the calls in the last message of the agent.
+func askedBefore(events []ContextEvent) map[string]bool {
+	ids := map[string]bool{}
+	for _, e := range slices.Backward(events) {
+		if e.Type != AssistantMessage {
+			continue
+		}
+		var d struct {
+			ToolCalls []struct {
+				ID string `json:"id"`
+			} `json:"tool_calls"`
+		}
+		_ = json.Unmarshal(e.Content, &d) // other members do not matter
+		for _, k := range d.ToolCalls {
+			ids[k.ID] = true
+		}
+		break
+	}
+	return ids
 }
 
 // ContextEvents returns the context of an instance as a list of events. They
@@ -58,7 +118,9 @@ func steps(all []*utterance) []step {
 		if !u.message {
 			u.end = callsEnd(u.calls)
 		}
-		list = append(list, step{ContextEvent: u.event(), said: u})
+		if u.step != CallEvent {
+			list = append(list, step{ContextEvent: u.event(), said: u})
+		}
 		for _, k := range u.calls {
 			list = append(list, callSteps(k)...)
 		}
@@ -98,6 +160,9 @@ func (u *utterance) event() ContextEvent {
 		Content   string            `json:"content"`
 		ToolCalls []ContextToolCall `json:"tool_calls,omitempty"`
 	}
+	if u.given != nil {
+		return ContextEvent{Type: typ, Content: u.given, Offset: u.offset, EndOffset: u.end, CreatedAt: u.at}
+	}
 	content.Role, content.Content = u.role, u.text
 	for _, k := range u.calls {
 		content.ToolCalls = append(content.ToolCalls, ContextToolCall{
@@ -107,30 +172,44 @@ func (u *utterance) event() ContextEvent {
 	return ContextEvent{Type: typ, Content: mustEncode(content), Offset: u.offset, EndOffset: u.end, CreatedAt: u.at}
 }
 
-// callSteps returns a call and, if it was answered, its result.
-func callSteps(k *ToolCall) []step {
-	id := callID(k)
-	call := struct {
-		ID        string `json:"id"`
-		Name      string `json:"name"`
-		Arguments string `json:"arguments"`
-	}{id, k.Name, k.Arguments}
-	list := []step{{ContextEvent: ContextEvent{Type: CallEvent, Content: mustEncode(call), ToolCallID: id, Offset: k.Offset, CreatedAt: k.StartedAt}}}
+// callSteps returns a call, unless only its message has it, and its result, if it was
+// answered.
+func callSteps(k *ToolCall) (list []step) {
+	if k.Step.Offset != nil || !k.Step.Uncalled {
+		list = append(list, step{ContextEvent: callEvent(k)})
+	}
 	if k.Result == nil {
 		return list
 	}
-	result := struct {
-		ToolCallID string `json:"tool_call_id"`
-		Content    string `json:"content"`
-	}{id, resultText(k)}
-	at := k.StartedAt
-	if k.EndedAt != nil {
-		at = *k.EndedAt
+	e := ContextEvent{
+		Type: ResultEvent, Content: k.Step.Result, ToolCallID: callID(k),
+		Offset: k.Result.Offset, EndOffset: &k.Result.Offset, CreatedAt: k.StartedAt,
 	}
-	return append(list, step{call: k, ContextEvent: ContextEvent{
-		Type: ResultEvent, Content: mustEncode(result), ToolCallID: id,
-		Offset: k.Result.Offset, EndOffset: &k.Result.Offset, CreatedAt: at,
-	}})
+	if k.EndedAt != nil {
+		e.CreatedAt = *k.EndedAt
+	}
+	if e.Content == nil {
+		e.Content = mustEncode(struct {
+			ToolCallID string `json:"tool_call_id"`
+			Content    string `json:"content"`
+		}{e.ToolCallID, resultText(k)})
+	}
+	return append(list, step{call: k, ContextEvent: e})
+}
+
+func callEvent(k *ToolCall) ContextEvent {
+	e := ContextEvent{Type: CallEvent, Content: k.Step.Call, ToolCallID: callID(k), Offset: k.Offset, EndOffset: k.Made, CreatedAt: k.StartedAt}
+	if at := k.Step.Offset; at != nil {
+		e.Offset, e.EndOffset, e.CreatedAt = *at, at, *k.Step.At
+	}
+	if e.Content == nil {
+		e.Content = mustEncode(struct {
+			ID        string `json:"id"`
+			Name      string `json:"name"`
+			Arguments string `json:"arguments"`
+		}{e.ToolCallID, k.Name, k.Arguments})
+	}
+	return e
 }
 
 func mustEncode(v any) json.RawMessage {
@@ -152,9 +231,11 @@ type utterance struct {
 	role       string // system, user or assistant
 	text       string
 	calls      []*ToolCall
-	made       string // the id of the message that makes the calls; "" if the calls name none
-	message    bool   // a message exists; otherwise the utterance has only calls
-	prompt     bool   // it stores the system text of the model; see [payload.NewPrompt]
+	made       string          // the id of the message that makes the calls; "" if the calls name none
+	message    bool            // a message exists; otherwise the utterance has only calls
+	prompt     bool            // it stores the system text of the model; see [payload.NewPrompt]
+	step       string          // the type of the context event that the message is; "" if it is a message as any other
+	given      json.RawMessage // the content of this event; nil if it is that of the message
 }
 
 // utterances returns the messages and calls of an instance, in the order in
@@ -246,7 +327,9 @@ func newUtterance(m *Message, of *Instance) *utterance {
 	if !of.Has(&m.Item) {
 		return nil
 	}
+	meta := tapedeck.MetaOf(m.Metadata)
 	return &utterance{
+		step: meta.Step, given: meta.Given,
 		offset: m.Offset, end: m.EndOffset, at: m.StartedAt, thread: m.Thread, invocation: m.Invocation, turn: m.Turn,
 		role: role, text: textOf(m.Text, m.Parts), made: m.ID, message: true,
 		prompt: payload.PromptOf(m.Role, m.Metadata) != "",

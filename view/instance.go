@@ -3,6 +3,7 @@ package view
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/payload"
@@ -203,6 +204,9 @@ func (f *InstanceFold) instanceOf(e *tapedeck.Event) (int, bool) {
 		return n, true
 	}
 	i := Instance{ID: e.Instance, Thread: thread, Implicit: true, Main: !ok}
+	if name, ok := strings.CutPrefix(e.Actor, "agent:"); ok && e.Instance != "" {
+		i.Name = name // the instance has it in a fork that has no run of it
+	}
 	if i.ID == "" {
 		i.ID = nameless(thread)
 	}
@@ -328,7 +332,7 @@ func (f *InstanceFold) subagentStarted(e *tapedeck.Event, parent int) {
 	if !ok {
 		i := Instance{ID: d.ID, Thread: thread, Subagent: d.ID, Parent: f.s.Instances[parent].ID}
 		if _, taken := f.byID[i.ID]; taken {
-			i.ID = idOf("subagent " + thread + "/" + d.ID + " under " + i.Parent)
+			i.ID = idIn(i.Parent, "subagent "+thread+"/"+d.ID)
 		}
 		if n, ok = f.add(e, i); !ok {
 			return

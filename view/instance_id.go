@@ -1,6 +1,7 @@
 package view
 
 import (
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 
@@ -14,7 +15,7 @@ func AgentInstance(session, agent, thread string) string {
 	if thread == "" {
 		thread = tapedeck.MainThread
 	}
-	return idOf("agent " + agent + " in " + thread + " of " + session)
+	return idIn(session, "agent "+agent+" in "+thread)
 }
 
 // InstanceID returns the instance id of a thread in which no event names one.
@@ -23,12 +24,29 @@ func InstanceID(session, thread string) string {
 	if thread == "" {
 		thread = tapedeck.MainThread
 	}
-	return idOf("thread " + thread + " of " + session)
+	return idIn(session, "thread "+thread)
 }
 
-func idOf(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return "ins_" + hex.EncodeToString(sum[:13])
+// NewInstanceID returns a new instance id for a session.
+func NewInstanceID(session string) string { return idIn(session, "new "+rand.Text()) }
+
+// idIn returns an instance id for a session. It is a UUID whose first 48 bits follow from
+// the session, so that [MayBeIn] can say of which session it may be.
+func idIn(session, what string) string {
+	id := sha256.Sum256([]byte(what + " of " + session))
+	of := sha256.Sum256([]byte(session))
+	copy(id[:], of[:6])
+	id[6] = 0x80 | id[6]&0x0f // version 8: of no other scheme
+	id[8] = 0x80 | id[8]&0x3f
+	s := hex.EncodeToString(id[:16])
+	return s[:8] + "-" + s[8:12] + "-" + s[12:16] + "-" + s[16:20] + "-" + s[20:]
+}
+
+// MayBeIn reports whether an instance id is one that Tapedeck can have made for a session.
+// Ids that programs choose are in none.
+func MayBeIn(session, id string) bool {
+	const of = len("01234567-89ab")
+	return len(id) == 36 && id[:of] == idIn(session, "")[:of]
 }
 
 // nameless returns the placeholder in a fold for the id of an instance that no
@@ -60,7 +78,7 @@ func (f *InstanceFold) renameCopied(e *tapedeck.Event) {
 		if former == AgentInstance(d.Parent, i.Name, i.Thread) {
 			i.ID = AgentInstance(d.Session, i.Name, i.Thread)
 		} else {
-			i.ID = idOf("copy of " + former + " in " + d.Session)
+			i.ID = idIn(d.Session, "copy of "+former)
 		}
 		now[former] = i.ID
 		if len(i.FormerIDs) < maxFormerIDs {

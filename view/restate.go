@@ -179,11 +179,22 @@ func (c *Conversation) putMessage(l *lane, e *tapedeck.Event, w *wireMessage) *m
 		m.Parts = parts
 		l.noteRequest(m)
 	}
+	step := tapedeck.MetaOf(w.Metadata)
 	for _, t := range w.ToolCalls {
+		_, known := l.call[t.ID]
 		k := c.callOf(l, e, t.ID)
 		k.Name = t.Function.Name
 		k.setMaker(m)
 		k.restate(e, t.Function.Arguments)
+		if !known {
+			k.Step.Uncalled = step.Step == AssistantMessage
+		}
+		if step.Step == CallEvent {
+			k.Step.Call = step.Given
+		}
+	}
+	if k, ok := l.call[step.Call]; ok && step.Step == CallEvent && len(w.ToolCalls) == 0 {
+		k.Step.Offset, k.Step.At, k.Step.Call = new(e.Offset), &Time{e.Time}, step.Given
 	}
 	if w.Role == "tool" && w.ToolCallID != "" {
 		a := answer{ToolCallID: w.ToolCallID, MessageID: w.ID, Content: w.Content, Error: w.Error, Metadata: w.Metadata}

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 
@@ -207,10 +208,12 @@ func (c *Conversation) applySession(e *tapedeck.Event) {
 	case tapedeck.SessionForked: // the parent was closed, not the fork
 		s.Closed = false
 		c.interrupt(e, &tapedeck.Jump{})
+		c.cutContext(e)
 		c.withdrawInputs(e)
 	case tapedeck.SessionRewound, tapedeck.SessionCleared, tapedeck.SessionOverwritten:
 		j, _ := e.Jump()
 		c.interrupt(e, &j)
+		c.cutContext(e)
 	case tapedeck.SessionClosed:
 		s.Closed = true
 	case tapedeck.AttemptSuperseded:
@@ -233,6 +236,26 @@ func (c *Conversation) interrupt(e *tapedeck.Event, j *tapedeck.Jump) {
 		}
 		for invocation := range l.open {
 			c.endRun(l, invocation, e, tapedeck.StatusInterrupted)
+		}
+	}
+}
+
+// cutContext marks the calls that a cut in the context of an agent leaves to their message
+// only.
+func (c *Conversation) cutContext(e *tapedeck.Event) {
+	var d struct {
+		Context *ContextCut `json:"context"`
+	}
+	if !decode(e, &d) || d.Context == nil {
+		return
+	}
+	l, ok := c.lanes[cmp.Or(d.Context.Thread, tapedeck.MainThread)]
+	if !ok || !c.isActive(e.Offset, l.Name) {
+		return
+	}
+	for _, id := range d.Context.Uncalled {
+		if k, ok := l.call[id]; ok {
+			k.Step = CallStep{Uncalled: true, Result: k.Step.Result}
 		}
 	}
 }

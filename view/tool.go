@@ -31,6 +31,17 @@ type ToolCall struct {
 
 	Half payload.Piece `json:"-"` // with which the arguments end, as in [Message]
 	Made *int64        `json:"-"` // offset of the event that completed the arguments; nil before
+	Step CallStep      `json:"-"`
+}
+
+// A CallStep says what the context of an agent has of a call, if that is not the usual:
+// a tool_call where the call began, and a tool_result with the answer.
+type CallStep struct {
+	Uncalled bool            `json:"uncalled,omitempty"` // only its message has it: there is no tool_call, unless Offset says where
+	Offset   *int64          `json:"offset,omitempty"`
+	At       *Time           `json:"at,omitempty"`     // the time of Offset
+	Call     json.RawMessage `json:"call,omitempty"`   // the content of the tool_call, if it was given
+	Result   json.RawMessage `json:"result,omitempty"` // that of the tool_result
 }
 
 // Pieces returns the arguments with Half.
@@ -232,6 +243,6 @@ func (c *Conversation) answer(l *lane, e *tapedeck.Event, a answer) {
 			k.DurationMS = &ms
 		}
 	}
-	k.Result = r
+	k.Result, k.Step.Result = r, tapedeck.MetaOf(a.Metadata).Given
 	l.finish(k.Invocation, nil, k)
 }

@@ -106,27 +106,28 @@ func (e *env) begin(ctx context.Context, c *connection, f *runFlags) (api.Starte
 	case f.copy != "":
 		return e.beginCopy(ctx, c, f)
 	case f.overwrite != "":
-		t.Session = f.overwrite
-		if err := e.revertRest(ctx, c, f); err != nil {
-			return api.Started{}, err
-		}
+		return e.beginOverwrite(ctx, c, f)
 	}
 	return c.Run(ctx, t)
 }
 
-// revertRest reverts the events after --from-point.
-func (e *env) revertRest(ctx context.Context, c *connection, f *runFlags) error {
+// beginOverwrite starts the task in place of the events after --from-point.
+func (e *env) beginOverwrite(ctx context.Context, c *connection, f *runFlags) (api.Started, error) {
 	at, err := f.from.place(ctx, c, f.overwrite)
-	if err != nil || at == nil {
-		return err
+	if err != nil {
+		return api.Started{}, err
 	}
-	done, err := c.Overwrite(ctx, api.Overwrite{Session: f.overwrite, FromOffset: at.First, Thread: f.task.Thread})
-	if err != nil || done.Marker == "" { // nothing comes after the point
-		return err
+	t := f.task
+	t.Session = f.overwrite
+	if at != nil {
+		t.Overwrite = &api.Overwrite{FromOffset: at.First, Thread: t.Thread, Context: at.Context}
 	}
-	e.report(at)
-	fmt.Fprintf(e.stderr, "reverted the events from offset %d on; undo with: tapedeck undo %s %s\n", at.First, f.overwrite, done.Marker)
-	return nil
+	started, err := c.Run(ctx, t)
+	if err == nil && started.Marker != "" { // otherwise nothing came after the point
+		e.report(at)
+		fmt.Fprintf(e.stderr, "reverted the events from offset %d on; undo with: tapedeck undo %s %s\n", at.First, f.overwrite, started.Marker)
+	}
+	return started, err
 }
 
 // beginCopy starts the task in a copy. If the task cannot start, it deletes the copy.
@@ -152,7 +153,7 @@ func (e *env) beginCopy(ctx context.Context, c *connection, f *runFlags) (api.St
 func (f *runFlags) copyOf(at *cut) api.Fork {
 	fork := api.Fork{Parent: f.copy, Copy: true}
 	if at != nil {
-		fork.At = &at.First
+		fork.At, fork.Context = &at.First, at.Context
 	}
 	if f.task.Title != "" {
 		fork.Title = &f.task.Title

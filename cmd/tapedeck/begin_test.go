@@ -42,8 +42,11 @@ func TestRunFlags(t *testing.T) {
 		{"--max-time -3s do", "cannot have -3 seconds"},
 		{"--copy s --from-point 3 do", "--from-point needs --overwrite"},
 		{"--copy s --to-point -1 do", "the last event to keep, from 0"},
-		{"--copy s --to-point x do", "its offset N, or seq:N"},
-		{"--copy s --to-point seq:-1 do", "its offset N, or seq:N"},
+		{"--copy s --to-point x do", "N in the context, or @N"},
+		{"--copy s --to-point @-1 do", "N in the context, or @N"},
+		{"--copy s --to-point 1.5 do", "N in the context, or @N"},
+		{"--copy s --to-point 99999999999999999999 do", "N in the context, or @N"},
+		{"--copy s --to-point @1 --instance ins_1 do", "@1 is an offset"},
 		{"--copy s --instance ins_1 do", "--instance needs --to-point"},
 		{"--overwrite s --from-point 1 --instance ../x do", "must begin with a letter"},
 		{"--resume ../s", "must begin with a letter"},
@@ -128,17 +131,16 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// A point is an offset or a sequence number in a context.
+// A point is a sequence number in a context or, as @N, an offset.
 func TestPoints(t *testing.T) {
 	for _, tt := range []struct {
 		args     string
 		number   int64
 		sequence bool
 	}{
-		{"--copy s --to-point 41", 41, false},
-		{"--copy s --to-point seq:4", 4, true},
+		{"--copy s --to-point @41", 41, false},
+		{"--copy s --to-point 4", 4, true},
 		{"--copy s --to-point 4 --instance ins_1", 4, true},
-		{"--copy s --to-point seq:4 --instance ins_1", 4, true},
 	} {
 		var f runFlags
 		c := &cobra.Command{Use: "run"}

@@ -24,9 +24,10 @@ func newContext(e *env) *cobra.Command {
 user, assistant and tool messages in the format of chat completions. It is always
 well-formed: a tool call without a result gets one here.
 
-Each line begins with the sequence number of the message and the offsets of its
-first and last event. --to-point and --from-point of other commands take the
-sequence number, as seq:N, or the last offset.`,
+Each line begins with the sequence number of the message and, after @, the offsets
+of its first and last event. Tool calls have numbers of their own between them.
+--to-point and --from-point of other commands take the sequence number or, as @N,
+the last offset.`,
 		func(ctx context.Context, c *connection, session string, at int64) (api.Context, error) {
 			o.At = &at
 			return c.Context(ctx, session, o)
@@ -57,12 +58,12 @@ func printContext(p terminal.Pen, v api.Context) (err error) {
 	return err
 }
 
-// placeOf returns sequence number and offsets of a message, such as "seq:3 12-17".
+// placeOf returns sequence number and offsets of a message, such as "3 @12-17".
 func placeOf(p view.ContextPlace) string {
 	if p.Sequence == nil || p.Offset == nil {
 		return "-" // the result of a tool call that has none in the log
 	}
-	place := fmt.Sprintf("seq:%d %d", *p.Sequence, *p.Offset)
+	place := fmt.Sprintf("%d @%d", *p.Sequence, *p.Offset)
 	switch {
 	case p.EndOffset == nil:
 		return place + "-…"

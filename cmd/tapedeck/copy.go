@@ -19,13 +19,14 @@ one at --to-point. Unlike a fork, a copy is independent: it is not listed as a
 branch of the session that it was copied from. Copy prints the id of the new
 session. To copy and run a task in one command, see: tapedeck run --help
 
-The point is the offset of the last event to copy or, as seq:4, its sequence number
-in the context of an agent, which tapedeck context shows. A point inside a run cuts
-the run in two, and copy prints a warning. After the last output of a run, the end
-of the run is copied, too.`,
+The point is the sequence number of the last event to copy in the context of an
+agent, which tapedeck context shows, or as @119 an offset of the session. An offset
+inside a run cuts the run in two, and copy prints a warning. After the last output of
+a run, the end of the run is copied, too.`,
 		Example: `  tapedeck copy ses_01J…
-  tapedeck copy ses_01J… --to-point 119
-  tapedeck copy ses_01J… --to-point seq:4 --thread review`,
+  tapedeck copy ses_01J… --to-point 4
+  tapedeck copy ses_01J… --to-point 4 --thread review
+  tapedeck copy ses_01J… --to-point @119`,
 		Args: oneSession,
 		RunE: func(c *cobra.Command, args []string) error {
 			f.Parent = args[0]
@@ -45,7 +46,7 @@ of the run is copied, too.`,
 	}
 	c.Flags().StringVar(&text, "to-point", "", pointUsage("the last event to copy", "default: all"))
 	c.Flags().StringVar(&instance, "instance", "", instanceUsage)
-	c.Flags().StringVar(&thread, "thread", "", "count seq:N in the context of this thread (default main)")
+	c.Flags().StringVar(&thread, "thread", "", "count a point N in the context of this thread (default main)")
 	c.Flags().StringVar(&title, "title", "", "title of the copy (default: that of the session)")
 	c.Flags().StringVar(&f.ID, "id", "", "id of the copy (default: a new id)")
 	return c
@@ -58,7 +59,7 @@ func (e *env) copyTo(ctx context.Context, conn *connection, f api.Fork, p *point
 		return err
 	}
 	if at != nil {
-		f.At = &at.First
+		f.At, f.Context = &at.First, at.Context
 	}
 	if err := e.fork(ctx, conn, f); err != nil {
 		return err

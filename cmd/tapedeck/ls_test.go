@@ -132,7 +132,7 @@ func TestViewsArePrinted(t *testing.T) {
 		{"context", printRaw(printContext), `{"messages":[{"role":"user","content":"one\ntwo"},{"role":"assistant","content":null,
 			"tool_calls":[{"id":"1","type":"function","function":{"name":"Read","arguments":"{\"f\":\"` + strings.ReplaceAll(evil, `\`, `\\`) + `\"}"}}]}],
 			"places":[{"sequence_number":0,"offset":1,"end_offset":1},{"sequence_number":1,"offset":3,"end_offset":null}]}`,
-			"seq:0 1            user      one\n                             two\nseq:1 3-…          assistant \n                             Read {\"f\":\"e\\u001b[2Jvil\"}\n"},
+			"0 @1               user      one\n                             two\n1 @3-…             assistant \n                             Read {\"f\":\"e\\u001b[2Jvil\"}\n"},
 	} {
 		var out bytes.Buffer
 		if err := c.print(terminal.Pen{W: &out, Width: 100}, []byte(c.in)); err != nil {

@@ -17,15 +17,15 @@ func newOverwrite(e *env) *cobra.Command {
 		Long: `Overwrite keeps the events up to and including the one at --from-point and reverts
 the events after it. New events take their place.
 
-The point is the offset of the last event to keep or, as seq:4, its sequence number
-in the context of an agent, which tapedeck context shows. A point inside a run cuts
-the run in two, and overwrite prints a warning.
+The point is the sequence number of the last event to keep in the context of an
+agent, which tapedeck context shows, or as @41 an offset of the session. An offset
+inside a run cuts the run in two, and overwrite prints a warning.
 
 Nothing is deleted: tapedeck undo restores the events. To overwrite and run a task
 in one command, see: tapedeck run --help`,
-		Example: `  tapedeck overwrite ses_01J… --from-point 41
-  tapedeck overwrite ses_01J… --from-point seq:4
-  tapedeck run "try it another way" --overwrite ses_01J… --from-point 41`,
+		Example: `  tapedeck overwrite ses_01J… --from-point 4
+  tapedeck overwrite ses_01J… --from-point @41
+  tapedeck run "try it another way" --overwrite ses_01J… --from-point 4`,
 		Args: oneSession,
 		RunE: func(c *cobra.Command, args []string) error {
 			p, err := readPoint(c, "from-point", text, instance)
@@ -54,7 +54,7 @@ func (e *env) overwrite(ctx context.Context, conn *connection, o api.Overwrite, 
 	if err != nil {
 		return api.Rewound{}, err
 	}
-	o.FromOffset = at.First
+	o.FromOffset, o.Context = at.First, at.Context
 	done, err := conn.Overwrite(ctx, o)
 	if err == nil && done.Marker != "" {
 		e.report(at)

@@ -17,8 +17,8 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// A point is the value of a flag that names the last event to keep: by its offset in
-// the session, or by its sequence number in the context of an agent.
+// A point is the value of a flag that names the last event to keep: by its sequence
+// number in the context of an agent, or as @N by its offset in the session.
 type point struct {
 	flag     string
 	given    bool
@@ -31,10 +31,10 @@ type point struct {
 
 // pointUsage describes the flag of a point; without is its default.
 func pointUsage(about, without string) string {
-	return about + ": its offset `N`, or seq:N, its sequence number in the context (" + without + ")"
+	return about + ": its sequence number `N` in the context, or @N, its offset in the session (" + without + ")"
 }
 
-const instanceUsage = "count a point N as a sequence number in the context of this agent instance"
+const instanceUsage = "count a point N in the context of this agent instance"
 
 // readPoint reads the flags of a point.
 func readPoint(c *cobra.Command, flag, text, instance string) (point, error) {
@@ -42,15 +42,17 @@ func readPoint(c *cobra.Command, flag, text, instance string) (point, error) {
 	if !p.given {
 		return p, nil
 	}
-	rest, sequence := strings.CutPrefix(text, "seq:")
-	p.sequence = sequence || instance != ""
-	n, err := strconv.ParseInt(rest, 10, 64)
-	if err != nil || n < 0 || n == 1<<63-1 {
-		return p, usageError("--%s takes the last event to keep, from 0: its offset N, or seq:N, its sequence number", flag)
+	rest, offset := strings.CutPrefix(text, "@")
+	n, err := strconv.ParseUint(rest, 10, 62)
+	if err != nil {
+		return p, usageError("--%s takes the last event to keep, from 0: its sequence number N in the context, or @N, its offset in the session", flag)
 	}
-	p.number = n
-	if instance == "" {
+	p.number, p.sequence = int64(n), !offset
+	switch {
+	case instance == "":
 		return p, nil
+	case offset:
+		return p, usageError("--instance counts sequence numbers, and @%d is an offset", n)
 	}
 	if err := tapedeck.CheckID("the instance", instance); err != nil {
 		return p, &exitError{exitUsage, err}
@@ -64,7 +66,9 @@ type cut struct {
 	First    int64  `json:"first_not_kept"`
 	Sequence *int64 `json:"sequence_number,omitempty"` // of the point, if the user gave it
 	Moved    *int64 `json:"moved_from,omitempty"`      // the offset that was given, if the end of the run after it is kept, too
-	Inside   []span `json:"inside,omitempty"`          // the runs that the point cuts in two
+	Inside   []span `json:"inside,omitempty"`          // the runs that the point cuts in two, if it is an offset
+
+	Context *view.ContextCut `json:"context,omitempty"` // of a point that is given by its sequence number
 
 	end int64 // offset of the last event of a point that is given by its sequence number
 }
@@ -94,46 +98,43 @@ func (p *point) place(ctx context.Context, c *connection, session string) (*cut,
 	if out.First > s.Head {
 		return nil, tapedeck.Errorf(tapedeck.Invalid, "session %s has no event at offset %d; its last one is at %d", s.ID, p.number, s.Head-1)
 	}
+	if out.Context != nil && len(out.Context.Uncalled) > 0 {
+		return out, nil
+	}
 	return out, p.inspect(ctx, c, &s, out)
 }
 
 // count finds a point that is given by its sequence number.
 func (p *point) count(ctx context.Context, c *connection, s *tapedeck.Session) (*cut, error) {
-	v, err := c.Context(ctx, s.ID, client.ContextOptions{Instance: p.instance, Thread: p.contextOf(), Limit: wholeContext})
+	o := client.ContextOptions{Instance: p.instance, Thread: p.thread, Limit: wholeContext}
+	if p.instance != "" {
+		o.Thread = "" // the instance has its thread
+	}
+	v, err := c.Context(ctx, s.ID, o)
 	switch {
 	case err != nil:
 		return nil, err
 	case v.Earlier > 0:
-		return nil, tapedeck.Errorf(tapedeck.TooLarge, "the context is too long to count its events").WithHint("pass an offset to --%s", p.flag)
+		return nil, tapedeck.Errorf(tapedeck.TooLarge, "the context is too long to count its events").WithHint("pass an offset, as @N, to --%s", p.flag)
 	case p.number >= int64(len(v.Events)):
 		return nil, tapedeck.Errorf(tapedeck.Invalid, "the context has %d events, so there is no sequence number %d", len(v.Events), p.number).
 			WithHint("tapedeck context %s shows the numbers", s.ID)
 	}
 	last := &v.Events[p.number]
-	out := &cut{Last: s.Head - 1, First: s.Head, Sequence: &p.number, end: last.Offset}
+	first, uncalled := view.CutContext(v.Events, int(p.number))
+	if first < 0 {
+		first = s.Head
+	}
+	out := &cut{Last: first - 1, First: first, Sequence: &p.number, end: last.Offset, Context: &view.ContextCut{Thread: v.Thread, Uncalled: uncalled}}
 	if last.EndOffset != nil {
 		out.end = *last.EndOffset
-	}
-	for _, e := range v.Events[p.number+1:] {
-		if e.Offset > last.Offset { // otherwise the log has both in one event
-			out.Last, out.First = e.Offset-1, e.Offset
-			break
-		}
 	}
 	return out, nil
 }
 
-// contextOf returns the thread of the context in which a sequence number counts. The
-// context of an instance needs none.
-func (p *point) contextOf() string {
-	if p.instance != "" {
-		return ""
-	}
-	return p.thread
-}
-
 // inspect finds the runs that a cut divides. If a run has no output after the cut,
-// the cut moves behind its end, because the run was not interrupted.
+// the cut moves behind its end, because the run was not interrupted. A cut in the context
+// of an agent interrupts no run: its agent is not told of it.
 func (p *point) inspect(ctx context.Context, c *connection, s *tapedeck.Session, at *cut) error {
 	runs, err := c.openRuns(ctx, s.ID, at.First, p.within)
 	if err != nil || len(runs) == 0 || at.First == s.Head {
@@ -152,6 +153,9 @@ func (p *point) inspect(ctx context.Context, c *connection, s *tapedeck.Session,
 			at.Moved = &given
 		}
 		at.Last, at.First = rest.end, rest.end+1
+		return nil
+	}
+	if at.Sequence != nil {
 		return nil
 	}
 	for _, r := range runs {
@@ -258,9 +262,9 @@ func (e *env) report(at *cut) {
 	for _, r := range at.Inside {
 		whole := ""
 		if r.Last != nil {
-			whole = fmt.Sprintf(" offset %d keeps the whole run,", *r.Last)
+			whole = fmt.Sprintf(" @%d keeps the whole run,", *r.Last)
 		}
-		fmt.Fprintf(e.stderr, "warning: the point is inside the run %s (%s): the agent is told that this run was interrupted;%s offset %d leaves it out\n",
+		fmt.Fprintf(e.stderr, "warning: the point is inside the run %s (%s): the agent is told that this run was interrupted;%s @%d leaves it out\n",
 			r.Invocation, r.where(), whole, max(r.First-1, 0))
 	}
 }

@@ -31,10 +31,13 @@ session id goes to standard error.
 --session    run the task in this session
 --resume     the same; without a task, the agent continues where its run stopped
 --copy       run the task in a copy of a session; --to-point N copies up to and
-             including the event at offset N
---overwrite  run the task in a session; --from-point N first reverts the events
-             after the one at offset N (undo with: tapedeck undo). Without
+             including event N of its context
+--overwrite  run the task in a session; --from-point N reverts the events after
+             event N of its context (undo with: tapedeck undo). Without
              --from-point it is the same as --session
+
+tapedeck context shows the events with their numbers. @N is an offset of the session
+in place of such a number.
 
 A task "-" stands for standard input.
 
@@ -50,8 +53,8 @@ Exit codes: 0 done, 1 failed, 2 bad usage, 130 cancelled, 129 ended by SIGHUP,
 		Example: `  tapedeck run "tidy up the changelog" --agent coder
   tapedeck run "and now the readme" --session ses_01J…
   tapedeck run --resume ses_01J…
-  tapedeck run "try it another way" --copy ses_01J… --to-point 41
-  tapedeck run "try it another way" --overwrite ses_01J… --from-point 41`,
+  tapedeck run "try it another way" --copy ses_01J… --to-point 4
+  tapedeck run "try it another way" --overwrite ses_01J… --from-point @41`,
 		Args: f.check,
 		RunE: func(c *cobra.Command, _ []string) error {
 			var err error

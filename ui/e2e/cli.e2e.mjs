@@ -19,7 +19,7 @@ export const checks = {
   "a copy made on the command line appears in the open list": () =>
     onPage("/", talk, async (page, server) => {
       await page.locator("[data-session=s]").waitFor();
-      const id = await cli(server, "copy", "s", "--to-point", "6", "--title", "Copied");
+      const id = await cli(server, "copy", "s", "--to-point", "@6", "--title", "Copied");
       await page.locator(`[data-session="${id}"]`).getByText("Copied").waitFor();
       assert.equal((await server.snapshot(id)).messages.length, 2);
     }),
@@ -27,10 +27,10 @@ export const checks = {
   "an overwrite and its new turn appear on the open page": () =>
     onPage("/s/s", talk, async (page, server) => {
       await conversation(page).getByText("second answer").waitFor();
-      await cli(server, "overwrite", "s", "--from-point", "6");
+      await cli(server, "overwrite", "s", "--from-point", "@6");
       await until(async () => !(await conversation(page).innerText()).includes("second answer"), "it is reverted");
       await conversation(page).getByText("Overwritten").waitFor();
-      await cli(server, "run", "another question", "--overwrite", "s", "--from-point", "6", "--agent", "hello");
+      await cli(server, "run", "another question", "--overwrite", "s", "--from-point", "@6", "--agent", "hello");
       await conversation(page).getByText("another question", { exact: true }).waitFor();
       await conversation(page).getByText("Run complete").last().waitFor();
     }),
