@@ -92,6 +92,11 @@ func run(ctx context.Context, o options) error {
 			return err
 		}
 	}
+	if r.wants("contexts:") {
+		if err := measureContexts(ctx, r); err != nil {
+			return err
+		}
+	}
 	if r.wants("recording:") {
 		if err := measureRecording(ctx, 2*o.length, r); err != nil {
 			return err

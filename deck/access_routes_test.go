@@ -173,6 +173,7 @@ var table = map[string]row{
 	"DELETE /api/v1/sessions/{id}/tokens/{tid}":           {rule: "44--0----?"}, // there is none
 	"POST /api/v1/sessions/{id}/export":                   {rule: whole, body: `{"format":"ndjson"}`},
 	"POST /api/v1/sessions/{id}/instances":                {rule: writes, body: `{"agent_name":"a"}`},
+	"GET /api/v1/instances/{iid}":                         {rule: "444444---?"}, // there is none; it looks at many sessions
 	"GET /api/v1/sessions/{id}/instances/{iid}":           {rule: "++++0+++4?"}, // it began after the part that the frozen token shows
 	"GET /api/v1/sessions/{id}/instances/{iid}/events":    {rule: "++++0+++4?"},
 	"POST /api/v1/sessions/{id}/instances/{iid}/events":   {rule: "+++-0--+4?", body: `{"event_type":"user_message","content":{"content":"x"}}`},

@@ -148,7 +148,7 @@ func (d *Deck) newHandler() http.Handler {
 	u := d.used()
 	tasks := task.New(task.Options{Sessions: u.sessions, Views: u.views, Logger: o.Logger})
 	api := rest.New(rest.Options{
-		Verbs: u.verbs, Sessions: u.sessions, Views: u.views, Contexts: instance.New(u.verbs, u.views), Search: u.search, Tokens: u.tokens, Operator: u.operator, Audit: u.audit, Task: tasks, Workflows: u.workflows,
+		Verbs: u.verbs, Sessions: u.sessions, Views: u.views, Contexts: instance.New(u.verbs, u.views, u.sessions), Search: u.search, Tokens: u.tokens, Operator: u.operator, Audit: u.audit, Task: tasks, Workflows: u.workflows,
 		Socket:    ws.New(ws.Options{Sessions: u.sessions, Verbs: u.verbs, Views: u.views, Logger: o.Logger}),
 		MaxAppend: o.MaxBody, MaxEvents: o.MaxEvents, Logger: o.Logger,
 	})

@@ -12,67 +12,45 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// checkCalls compares a step with the tool calls of its thread before the step is
-// appended. It refuses a call whose id another call has, and a second result of a call:
-// in the log they would replace the first one, and change a context that was read
-// already. If the context has the same call already, checkCalls returns its event.
-// Otherwise it returns nil, and the step can be appended.
-func (s *step) checkCalls(calls []view.ToolCall, events []view.ContextEvent, target *found) (*view.ContextEvent, error) {
+// check compares a step with the tool calls of its thread before the step is appended. It
+// refuses a call whose id another call has, and a second result of a call: in the log they
+// would replace the first one, and change a context that was read already. If the context
+// has the same tool_call already, check returns its number, otherwise -1.
+func (k *known) check(s *step, target *found) (int, error) {
 	switch s.Type {
 	case view.ResultEvent:
-		return nil, s.checkResult(calls, events, target)
+		return -1, k.checkResult(s, target)
 	case view.CallEvent:
-		n := slices.IndexFunc(events, func(e view.ContextEvent) bool { return e.Type == view.CallEvent && e.ToolCallID == s.ToolCallID })
-		if n >= 0 && same(readCall(events[n].Content).Function, s.calls[0].Function) {
-			return &events[n], nil
+		c, ok := k.calls[s.ToolCallID]
+		if s.made = ok && same(payload.FunctionCall{Name: c.name, Arguments: c.arguments}, s.calls[0].Function); s.made {
+			return c.event, nil
 		}
 	}
-	ids := taken(calls, events)
-	for n, k := range s.calls {
-		if slices.ContainsFunc(s.calls[:n], func(other payload.ToolCall) bool { return other.ID == k.ID }) {
-			return nil, tapedeck.Errorf(tapedeck.Invalid, "two tool calls of the %s have the id %.100q", s.Type, k.ID)
+	for n, one := range s.calls {
+		if slices.ContainsFunc(s.calls[:n], func(other payload.ToolCall) bool { return other.ID == one.ID }) {
+			return -1, tapedeck.Errorf(tapedeck.Invalid, "two tool calls of the %s have the id %.100q", s.Type, one.ID)
 		}
-		if ids[k.ID] {
-			return nil, tapedeck.Errorf(tapedeck.Conflict, "the thread of %s has another tool call %.100q already", target.ID, k.ID).
+		if k.taken[one.ID] {
+			return -1, tapedeck.Errorf(tapedeck.Conflict, "the thread of %s has another tool call %.100q already", target.ID, one.ID).
 				WithHint("nothing was written; give the call another id")
 		}
 	}
-	return nil, nil
+	return -1, nil
 }
 
 // checkResult refuses a result if the context does not have its call, and if the call
 // has a result already.
-func (s *step) checkResult(calls []view.ToolCall, events []view.ContextEvent, target *found) error {
-	var call *view.ToolCall // the newest call with that id, which gets the result in the log
-	for n := range calls {
-		if calls[n].ID == s.ToolCallID {
-			call = &calls[n]
-		}
-	}
-	if call == nil || call.Name == "" || !target.Has(&call.Item) {
+func (k *known) checkResult(s *step, target *found) error {
+	c, ok := k.calls[s.ToolCallID]
+	if !ok {
 		return tapedeck.Errorf(tapedeck.Invalid, "the context of %s has no tool call %.100q", target.ID, s.ToolCallID).
 			WithHint("append the call first")
 	}
-	if call.Result == nil {
+	if c.result < 0 {
 		return nil
 	}
-	at := slices.IndexFunc(events, func(e view.ContextEvent) bool {
-		return e.Type == view.ResultEvent && e.ToolCallID == s.ToolCallID && e.Offset == call.Result.Offset
-	})
-	return tapedeck.Errorf(tapedeck.Conflict, "tool call %.100q has a result already: event %d of the context", s.ToolCallID, at).
-		WithHint("nothing was written; to replace the result, delete the events after %d first", at-1)
-}
-
-// taken returns the ids that calls of the thread have, including the calls of other agents.
-func taken(calls []view.ToolCall, events []view.ContextEvent) map[string]bool {
-	ids := map[string]bool{}
-	for n := range calls {
-		ids[calls[n].ID] = true
-	}
-	for n := range events {
-		ids[events[n].ToolCallID] = true // a call without an id has one in the view
-	}
-	return ids
+	return tapedeck.Errorf(tapedeck.Conflict, "tool call %.100q has a result already: event %d of the context", s.ToolCallID, c.result).
+		WithHint("nothing was written; to replace the result, delete the events after %d first", c.result-1)
 }
 
 // same reports whether two calls are equal. Spaces and the order of members in their
@@ -88,26 +66,78 @@ func same(a, b payload.FunctionCall) bool {
 
 // A callRenamer gives copied calls ids that no other call of the thread has.
 type callRenamer struct {
-	taken map[string]bool
+	taken map[string]bool   // in the target
 	newID map[string]string // of the newest call that has the key as its id in the source
+	made  map[string]bool   // the new ids of calls that a copied message has and no tool_call yet
 }
 
-func newCallRenamer(s view.Snapshot, target *found) *callRenamer {
-	return &callRenamer{taken: taken(s.Calls, view.ContextEvents(s, target.Instance)), newID: map[string]string{}}
-}
-
-func (n *callRenamer) rename(s *step) {
-	for i := range s.calls {
-		old := s.calls[i].ID
-		id := old
-		for n.taken[id] {
-			id = tapedeck.NewID("call_")
+// rename gives the calls of a step the ids that they have in the copy.
+func (n *callRenamer) rename(s *step) error {
+	old, renamed := s.ToolCallID, false
+	switch id := n.newID[old]; {
+	case s.Type == view.CallEvent && n.made[id]:
+		s.made, s.calls[0].ID, s.ToolCallID = true, id, id
+		delete(n.made, id)
+	case s.Type == view.ResultEvent:
+		s.ToolCallID = id
+	default:
+		for i := range s.calls {
+			c := &s.calls[i]
+			free := n.free(c.ID)
+			renamed = renamed || free != c.ID
+			n.newID[c.ID], c.ID = free, free
+			n.made[free] = s.Type == view.AssistantMessage
 		}
-		n.taken[id], n.newID[old], s.calls[i].ID = true, id, id
+		if s.Type == view.CallEvent {
+			s.ToolCallID = s.calls[0].ID
+		}
 	}
-	if s.Type == view.ResultEvent {
-		s.ToolCallID = n.newID[s.ToolCallID]
+	if renamed || s.ToolCallID != old {
+		return s.keepRenamed()
 	}
+	return nil
+}
+
+// free returns an id that no call of the target has: the one that is wanted, if it is free.
+func (n *callRenamer) free(id string) string {
+	for n.taken[id] {
+		id = tapedeck.NewID("call_")
+	}
+	n.taken[id] = true
+	return id
+}
+
+// keepRenamed keeps the content that was given, with the new ids of its calls.
+func (s *step) keepRenamed() error {
+	var d tapedeck.Members
+	if s.given == nil {
+		return nil
+	}
+	if err := json.Unmarshal(s.given, &d); err != nil {
+		return err
+	}
+	switch s.Type {
+	case view.ResultEvent:
+		if d["tool_call_id"] != nil {
+			d["tool_call_id"] = payload.Text(s.ToolCallID)
+		}
+	case view.CallEvent:
+		d["id"] = payload.Text(s.ToolCallID)
+	case view.AssistantMessage:
+		var calls []tapedeck.Members
+		_ = json.Unmarshal(d["tool_calls"], &calls) // it was read before
+		for i := range calls {
+			calls[i]["id"] = payload.Text(s.calls[i].ID)
+		}
+		if len(calls) > 0 {
+			d["tool_calls"], _ = json.Marshal(calls)
+		}
+	}
+	raw, err := json.Marshal(d)
+	if err == nil {
+		s.keep(raw)
+	}
+	return err
 }
 
 // shapeError returns the error for content of the wrong shape. It names the member, the

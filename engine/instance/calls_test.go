@@ -24,7 +24,7 @@ func (w *world) head(session string) int64 {
 func TestCollidingCallsAreRefused(t *testing.T) {
 	w := newWorld(t)
 	i := w.create("ses", "coder", "")
-	w.add(i, user, asks, result, answer)
+	w.add(i, user, asks, calls, result, answer)
 	head := w.head("ses")
 	for _, tt := range []struct {
 		typ, content string
@@ -62,7 +62,7 @@ func TestCollidingCallOfAnotherAgent(t *testing.T) {
 	refuses(t, err, tapedeck.Conflict, `another tool call "c1"`)
 	_, err = w.AppendEvent(t.Context(), b, "tool_result", json.RawMessage(`{"tool_call_id":"c1","content":"x"}`), "")
 	refuses(t, err, tapedeck.Invalid, `no tool call "c1"`)
-	w.shows(a, asks, calls)
+	w.shows(a, asks)
 	w.shows(b)
 }
 
@@ -90,8 +90,8 @@ func TestOneOfManyResults(t *testing.T) {
 func TestCopiesOfOneID(t *testing.T) {
 	w := newWorld(t)
 	first, second, to := w.create("ses", "a", ""), w.create("ses", "b", ""), w.create("other", "c", "")
-	w.add(first, asks, result)
-	w.add(second, `assistant_message {"content":"","tool_calls":[{"id":"c1","function":{"name":"Write","arguments":"{}"}}]}`, `tool_result {"tool_call_id":"c1","content":"done"}`)
+	w.add(first, asks, calls, result)
+	w.add(second, `assistant_message {"content":null,"tool_calls":[{"id":"c1","function":{"name":"Write","arguments":"{}"}}]}`, `tool_call {"id":"c1","name":"Write","arguments":{}}`, `tool_result {"tool_call_id":"c1","content":"done"}`)
 	for _, from := range []view.Ref{first, second, to} { // to itself, too
 		if _, err := w.CopyEvents(t.Context(), from, to, nil); err != nil {
 			t.Fatal(err)
@@ -103,14 +103,14 @@ func TestCopiesOfOneID(t *testing.T) {
 	}
 	ids := map[string]bool{}
 	for n := 0; n < len(events); n += 3 {
-		var call struct{ Name string }
+		var call struct{ ID, Name string }
 		_ = json.Unmarshal(events[n+1].Content, &call)
 		var answer struct{ Content string }
 		_ = json.Unmarshal(events[n+2].Content, &answer)
 		if got := call.Name + " " + answer.Content; got != []string{"Read a file", "Write done"}[n/3%2] {
 			t.Errorf("from %d on there is %s", n, got)
 		}
-		if events[n+1].ToolCallID != events[n+2].ToolCallID || ids[events[n+1].ToolCallID] {
+		if call.ID != events[n+1].ToolCallID || events[n+1].ToolCallID != events[n+2].ToolCallID || ids[events[n+1].ToolCallID] {
 			t.Errorf("call %s has the result of %s", events[n+1].ToolCallID, events[n+2].ToolCallID)
 		}
 		ids[events[n+1].ToolCallID] = true

@@ -27,20 +27,29 @@ type views interface {
 	Instances(ctx context.Context, session string, at int64) (view.Instances, error)
 }
 
+// sessions are the sessions, and their logs.
+type sessions interface {
+	Head(ctx context.Context, session string) (tapedeck.Session, error)
+	List(ctx context.Context, f tapedeck.Filter) (tapedeck.SessionPage, error)
+	Read(ctx context.Context, session string, r tapedeck.Range) (tapedeck.Page, error)
+}
+
 // A Repository has the instances of all sessions. Its methods may be called by
 // several goroutines.
 type Repository struct {
-	verbs verbs
-	views views
+	verbs  verbs
+	views  views
+	log    sessions
+	keeper keeper
 
 	// A writer holds one of these, chosen by session, because it reads the context
 	// before it appends.
 	writing [32]chan struct{}
 }
 
-// New returns a repository that uses an engine, and views of the same store.
-func New(e verbs, v views) *Repository {
-	r := &Repository{verbs: e, views: v}
+// New returns a repository that uses an engine, and the views and sessions of the same store.
+func New(e verbs, v views, s sessions) *Repository {
+	r := &Repository{verbs: e, views: v, log: s}
 	for i := range r.writing {
 		r.writing[i] = make(chan struct{}, 1)
 	}
@@ -67,7 +76,7 @@ func (r *Repository) CreateInstance(ctx context.Context, session, agent, parent 
 	if err := tapedeck.CheckName("the agent's name", agent); err != nil {
 		return view.Instance{}, err
 	}
-	d := payload.InstanceStarted{ID: tapedeck.NewID("ins_"), Name: agent}
+	d := payload.InstanceStarted{ID: view.NewInstanceID(session), Name: agent}
 	if parent != "" {
 		p, err := r.GetInstance(ctx, view.Ref{Session: session, ID: parent})
 		if err != nil {
@@ -103,6 +112,45 @@ func (r *Repository) GetInstance(ctx context.Context, of view.Ref) (view.Instanc
 	}
 	return i, nil
 }
+
+// FindInstance returns the instance with an id, and its session. The id must be one that
+// Tapedeck has made: those that programs choose are found in their sessions only. It reads
+// the list of sessions when it is first asked for an id.
+func (r *Repository) FindInstance(ctx context.Context, id string) (view.Instance, string, error) {
+	if err := tapedeck.CheckID("the instance", id); err != nil {
+		return view.Instance{}, "", err
+	}
+	if session, ok := r.keeper.sessionOf(id); ok {
+		i, err := r.GetInstance(ctx, view.Ref{Session: session, ID: id})
+		if kind := tapedeck.KindOf(err); kind != tapedeck.NotFound && kind != tapedeck.Gone {
+			return i, session, err
+		}
+	}
+	for f := (tapedeck.Filter{Limit: maxListed}); ; {
+		page, err := r.log.List(ctx, f)
+		if err != nil {
+			return view.Instance{}, "", err
+		}
+		for n := range page.Sessions {
+			session := page.Sessions[n].ID
+			if !view.MayBeIn(session, id) {
+				continue
+			}
+			i, err := r.GetInstance(ctx, view.Ref{Session: session, ID: id})
+			if kind := tapedeck.KindOf(err); kind == tapedeck.NotFound || kind == tapedeck.Gone {
+				continue
+			}
+			r.keeper.noteFound(id, session)
+			return i, session, err
+		}
+		if f.Cursor = page.Next; f.Cursor == "" {
+			return view.Instance{}, "", tapedeck.Errorf(tapedeck.NotFound, "there is no instance %s", id)
+		}
+	}
+}
+
+// maxListed is the largest number of sessions in a page of a list.
+const maxListed = 1000
 
 // A found instance is an instance with its session.
 type found struct {

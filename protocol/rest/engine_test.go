@@ -211,7 +211,7 @@ func newHandler(o rest.Options) (http.Handler, *engine) {
 
 func (g *engine) handler(o rest.Options) http.Handler {
 	o.Sessions, o.Verbs, o.Views = g.Hub, g, sameEpoch{projection.New(projection.Options{Store: g.Hub})}
-	o.Contexts = instance.New(g, o.Views)
+	o.Contexts = instance.New(g, o.Views, g.Hub)
 	o.Search = newSearch(g)
 	o.Workflows = workflow.New(workflow.Options{Store: g.diagrams, Engine: g})
 	return rest.New(o)

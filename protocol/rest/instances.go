@@ -69,6 +69,18 @@ func (h *handler) instance(w http.ResponseWriter, r *http.Request) error {
 	return httpapi.WriteJSON(w, http.StatusOK, bodyOf(of.Session, &i))
 }
 
+// findInstance answers with an instance of any session.
+func (h *handler) findInstance(w http.ResponseWriter, r *http.Request) error {
+	if err := httpapi.ParseQuery(r).Err; err != nil {
+		return err
+	}
+	i, session, err := h.Contexts.FindInstance(r.Context(), r.PathValue("iid"))
+	if err != nil {
+		return err
+	}
+	return httpapi.WriteJSON(w, http.StatusOK, bodyOf(session, &i))
+}
+
 // contextEvents answers with the context of an instance from a sequence number on.
 func (h *handler) contextEvents(w http.ResponseWriter, r *http.Request) error {
 	of, err := ref(r)
@@ -86,15 +98,11 @@ func (h *handler) contextEvents(w http.ResponseWriter, r *http.Request) error {
 	if after >= 0 {
 		from = after + 1
 	}
-	events, err := h.Contexts.GetEvents(r.Context(), of, int(min(from, maxSequence)))
+	events, next, err := h.Contexts.GetEvents(r.Context(), of, int(min(from, maxSequence)))
 	if err != nil {
 		return err
 	}
-	next := from
-	if n := len(events); n > 0 {
-		next = int64(events[n-1].Sequence) + 1
-	}
-	return httpapi.WriteJSON(w, http.StatusOK, api.InstanceEvents{Instance: of.ID, Events: httpapi.OrEmpty(events), Next: next})
+	return httpapi.WriteJSON(w, http.StatusOK, api.InstanceEvents{Instance: of.ID, Events: httpapi.OrEmpty(events), Next: int64(next)})
 }
 
 // appendContext appends to the context of an instance.

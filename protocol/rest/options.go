@@ -147,7 +147,8 @@ type HistoryViews interface {
 type Contexts interface {
 	CreateInstance(ctx context.Context, session, agent, parent string) (view.Instance, error)
 	GetInstance(ctx context.Context, of view.Ref) (view.Instance, error)
-	GetEvents(ctx context.Context, of view.Ref, from int) ([]view.ContextEvent, error)
+	FindInstance(ctx context.Context, id string) (i view.Instance, session string, err error)
+	GetEvents(ctx context.Context, of view.Ref, from int) (events []view.ContextEvent, next int, err error)
 	AppendEvent(ctx context.Context, of view.Ref, typ string, content json.RawMessage, toolCallID string) (view.ContextEvent, error)
 	DeleteEventsAfter(ctx context.Context, of view.Ref, sequence int) (int, api.Rewound, error)
 	CopyEvents(ctx context.Context, source, target view.Ref, upTo *int) (int, error)

@@ -243,6 +243,11 @@ func instanceRoutes() []Route {
 			serve: (*handler).createInstance,
 		},
 		{
+			Method: http.MethodGet, Path: "/instances/{iid}", Summary: "Find an instance by its id.",
+			Answer: api.ContextInstance{}, Status: http.StatusOK,
+			serve: (*handler).findInstance,
+		},
+		{
 			Method: http.MethodGet, Path: "/sessions/{id}/instances/{iid}", Summary: "Show an instance.",
 			Answer: api.ContextInstance{}, Status: http.StatusOK,
 			serve: (*handler).instance,

@@ -275,6 +275,11 @@ export type ContextCopied = {
   copied: number;
 };
 
+export type ContextCut = {
+  thread?: string;
+  uncalled?: string[];
+};
+
 export type ContextEvent = {
   sequence_number: number;
   event_type: "system_message" | "user_message" | "assistant_message" | "tool_call" | "tool_result";
@@ -600,6 +605,7 @@ export type Fork = {
   owner?: string;
   copy?: boolean;
   actor?: string;
+  context?: ContextCut;
 };
 
 export type FormField = {
@@ -1067,6 +1073,7 @@ export type Overwrite = {
   thread?: string;
   force?: boolean;
   actor?: string;
+  context?: ContextCut;
 };
 
 export type PatchOperation = {
@@ -1752,6 +1759,7 @@ export type SessionForkedData = {
   agent?: string;
   labels?: Record<string, string>;
   budget?: JsonObject;
+  context?: JsonObject;
   timestamp?: number;
   metadata?: JsonObject;
   rawEvent?: Json;
@@ -1798,6 +1806,7 @@ export type SessionOverwrittenData = {
   resumable?: boolean;
   inputs?: boolean;
   fromOffset: number;
+  context?: JsonObject;
   timestamp?: number;
   metadata?: JsonObject;
   rawEvent?: Json;
@@ -1971,6 +1980,7 @@ export type Started = {
   invocation_id: string;
   status: "running" | "waiting" | "steered" | "started" | "withdrawn";
   offset: number;
+  marker?: string;
   repeated?: boolean;
   input_id?: string;
   when?: "queue" | "steer" | "interrupt";
@@ -2185,6 +2195,7 @@ export type Task = {
   config?: Json;
   actor?: string;
   when?: "now" | "queue" | "steer" | "interrupt";
+  overwrite?: Overwrite;
   budget?: Amount;
   message_id?: string;
 };

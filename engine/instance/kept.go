@@ -1,0 +1,187 @@
+package instance
+
+import (
+	"context"
+	"sync"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/lru"
+	"github.com/tapedeck/tapedeck/view"
+)
+
+// What is kept in memory has these limits.
+const (
+	maxSessions = 64     // sessions whose contexts are kept
+	maxMissed   = 1000   // events of others after which a context is read again
+	maxFound    = 10_000 // instances whose session is kept
+)
+
+// A kept session has what its writers need to know of its contexts, so that an append does
+// not read them again. Who has the lock of the session may use it.
+type kept struct {
+	gen      int64                        // of the session: a recreated session has another one
+	next     int64                        // the offset up to which the contexts are known
+	contexts map[string]map[string]*known // by thread and instance
+}
+
+// A known context is what a writer must know of the context of an instance.
+type known struct {
+	events   int              // their number
+	messages int              // the number of messages in its thread
+	calls    map[string]*call // the newest call of each id
+	taken    map[string]bool  // the ids of all calls in its thread, those of other agents included
+}
+
+// A call is what a writer must know of a tool call.
+type call struct {
+	name, arguments string
+	event, result   int // the numbers of its tool_call and its tool_result; -1 if there is none
+}
+
+// A keeper has the kept sessions.
+type keeper struct {
+	mu       sync.Mutex
+	sessions lru.Map[string, *kept]
+	found    lru.Map[string, string] // sessions by instance
+}
+
+// session returns what is kept of a session; nothing, if that is of another session.
+func (k *keeper) session(s *tapedeck.Session) *kept {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	c, ok := k.sessions.Get(s.ID)
+	if !ok || c.gen != s.Gen || c.next > s.Head {
+		c = &kept{gen: s.Gen, next: s.Head, contexts: map[string]map[string]*known{}}
+		k.sessions.Put(s.ID, c)
+		k.sessions.Trim(maxSessions, nil)
+	}
+	return c
+}
+
+// known returns the context of an instance as of the head of its session. Its cost depends
+// on what others have appended since the last call, not on the length of the context.
+func (r *Repository) known(ctx context.Context, i *found) (*known, *kept, error) {
+	s, err := r.log.Head(ctx, i.session)
+	if err != nil {
+		return nil, nil, err
+	}
+	c := r.keeper.session(&s)
+	if err := r.catchUp(ctx, c, &s); err != nil {
+		return nil, nil, err
+	}
+	if k, ok := c.contexts[i.Thread][i.ID]; ok {
+		return k, c, nil
+	}
+	now, err := r.snapshot(ctx, i, s.Head)
+	if err != nil {
+		return nil, nil, err
+	}
+	k := knownFrom(&now, i)
+	if c.contexts[i.Thread] == nil {
+		c.contexts[i.Thread] = map[string]*known{}
+	}
+	c.contexts[i.Thread][i.ID] = k
+	return k, c, nil
+}
+
+// catchUp drops the contexts of the threads in which others have appended.
+func (r *Repository) catchUp(ctx context.Context, c *kept, s *tapedeck.Session) error {
+	if s.Head-c.next > maxMissed {
+		clear(c.contexts)
+		c.next = s.Head
+	}
+	for c.next < s.Head {
+		page, err := r.log.Read(ctx, s.ID, tapedeck.Range{From: c.next, Limit: int(s.Head - c.next)})
+		if err != nil {
+			return err
+		}
+		for _, rec := range page.Records {
+			e, err := rec.Event()
+			if err != nil {
+				return err
+			}
+			if e.Channel == tapedeck.ChannelSession { // such as a rewind
+				clear(c.contexts)
+			}
+			delete(c.contexts, e.ThreadName())
+		}
+		if page.Next <= c.next {
+			return tapedeck.Errorf(tapedeck.Internal, "session %s has nothing at offset %d", s.ID, c.next)
+		}
+		c.next = page.Next
+	}
+	return nil
+}
+
+func knownFrom(s *view.Snapshot, i *found) *known {
+	k := &known{messages: len(s.Messages), calls: map[string]*call{}, taken: map[string]bool{}}
+	for n := range s.Calls {
+		one := &s.Calls[n]
+		k.taken[one.ID] = true
+		delete(k.calls, one.ID)
+		if one.Name != "" && i.Has(&one.Item) {
+			k.calls[one.ID] = &call{name: one.Name, arguments: one.Arguments, event: -1, result: -1}
+		}
+	}
+	events := view.ContextEvents(*s, i.Instance)
+	k.events = len(events)
+	for n := range events {
+		id := events[n].ToolCallID
+		if id == "" {
+			continue
+		}
+		k.taken[id] = true // a call without an id has one in the view
+		if c := k.calls[id]; c != nil && events[n].Type == view.CallEvent {
+			c.event, c.result = n, -1
+		} else if c != nil {
+			c.result = n
+		}
+	}
+	return k
+}
+
+// add notes a step that is appended.
+func (k *known) add(s *step) {
+	k.messages++
+	switch c := k.calls[s.ToolCallID]; {
+	case s.Type == view.ResultEvent:
+		c.result = k.events
+	case s.Type == view.CallEvent && c != nil:
+		c.event = k.events
+	default:
+		for _, one := range s.calls {
+			k.taken[one.ID] = true
+			c := &call{name: one.Function.Name, arguments: one.Function.Arguments, event: -1, result: -1}
+			if s.Type == view.CallEvent {
+				c.event = k.events
+			}
+			k.calls[one.ID] = c
+		}
+	}
+	k.events++
+}
+
+// appended notes that the events of a context were appended from an offset on, and drops
+// the other contexts of the thread.
+func (c *kept) appended(i *found, k *known, first, next int64) {
+	if c.next == first {
+		c.next = next
+		c.contexts[i.Thread] = map[string]*known{i.ID: k}
+	} else {
+		clear(c.contexts)
+	}
+}
+
+// sessionOf returns the session in which an instance was found before.
+func (k *keeper) sessionOf(id string) (string, bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.found.Get(id)
+}
+
+func (k *keeper) noteFound(id, session string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.found.Put(id, session)
+	k.found.Trim(maxFound, nil)
+}
