@@ -121,6 +121,10 @@ var changing = map[string]call{
 		_, err := v.Start(ctx, api.Task{Session: "s", Thread: "done", Text: "go", Rewind: &api.Rewind{ToOffset: new(int64(3))}})
 		return err
 	},
+	"Start in place": func(ctx context.Context, v *guard.Guarded, _ inputs) error {
+		_, err := v.Start(ctx, api.Task{Session: "s", Thread: "done", Text: "go", Overwrite: &api.Overwrite{FromOffset: 3, Thread: "done"}})
+		return err
+	},
 	"Rename": func(ctx context.Context, v *guard.Guarded, _ inputs) error {
 		_, err := v.Rename(ctx, api.Rename{Session: "s", Title: new("mine")})
 		return err

@@ -16,9 +16,14 @@ export async function startModel() {
       response.writeHead(200, { "Content-Type": "text/event-stream" })
       const send = (delta, finish_reason = null) =>
         response.write(`data: ${JSON.stringify({ id: "r", object: "chat.completion.chunk", model: "stub", choices: [{ index: 0, delta, finish_reason }] })}\n\n`)
-      if (asked.includes("[tool]") && !called) {
-        send({ role: "assistant", content: "I write it down." })
-        send({ tool_calls: [{ index: 0, id: `call_${requests.length}`, type: "function", function: { name: "todo_write", arguments: '{"todos":[{"content":"look","status":"in_progress"}]}' } }] })
+      const calls = called ? 0 : asked.includes("[tools]") ? 2 : asked.includes("[tool]") ? 1 : 0
+      if (calls > 0) {
+        send({ role: "assistant", content: calls > 1 ? null : "I write it down." })
+        for (let n = 0; n < calls; n++) {
+          const id = `call_${requests.length}_${n}`
+          send({ tool_calls: [{ index: n, id, type: "function", function: { name: "todo_write", arguments: '{"todos":[{"content":"look",' } }] })
+          send({ tool_calls: [{ index: n, function: { arguments: '"status":"in_progress"}]}' } }] })
+        }
         send({}, "tool_calls")
       } else {
         send({ role: "assistant", content: `Answer ${requests.length}.` })

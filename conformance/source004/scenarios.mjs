@@ -52,16 +52,16 @@ async function conversation(world) {
 const shared = (world) => (kept ??= conversation(world))
 
 /** Runs a task at each point. The events up to the point are kept, then comes the task. */
-async function atEachPoint(world, task) {
+async function atEachPoint(points, task) {
   const wrong = []
-  for (let n = 0; n < 16; n++) {
+  for (let n = 0; n < points; n++) {
     try {
       await task(n)
     } catch (err) {
       wrong.push(`${n}: ${err.message.split("\n").slice(0, 12).join(" ")}`)
     }
   }
-  assert.deepEqual(wrong, [], `${16 - wrong.length} of 16 points are right`)
+  assert.deepEqual(wrong, [], `${points - wrong.length} of ${points} points are right`)
 }
 
 async function continued(world, session, before, n, text) {
@@ -281,7 +281,7 @@ export const scenarios = {
   async "12, 150: --to-point N copies up to each of 16 sequence numbers"(world) {
     const source = await shared(world)
     const before = await mainEvents(world, source)
-    await atEachPoint(world, async (n) => {
+    await atEachPoint(16, async (n) => {
       const { session } = await run(world, "four", "--copy", source, "--to-point", String(n))
       await continued(world, session, before, n, "four")
     })
@@ -290,9 +290,21 @@ export const scenarios = {
   async "150: copy without a task, up to a number, has exactly these events"(world) {
     const source = await shared(world)
     const before = pairs(await mainEvents(world, source))
-    await atEachPoint(world, async (n) => {
+    await atEachPoint(16, async (n) => {
       const { stdout } = await world.cli("copy", source, "--to-point", String(n))
       assert.deepEqual(pairs(await mainEvents(world, stdout.trim())), before.slice(0, n + 1))
+    })
+  },
+  async "150, 152: a message with two calls is cut at each number, and keeps its calls"(world) {
+    const { session } = await run(world, "[tools] both", "--agent", "model")
+    const before = await mainEvents(world, session)
+    assert.deepEqual(before.map((e) => e.event_type), ["system_message", "user_message", "assistant_message", "tool_call", "tool_call", "tool_result", "tool_result", "assistant_message"])
+    await atEachPoint(8, async (n) => {
+      const copy = await run(world, "next", "--copy", session, "--to-point", String(n))
+      await continued(world, copy.session, before, n, "next")
+      const whole = (await world.cli("copy", session)).stdout.trim()
+      await run(world, "next", "--overwrite", whole, "--from-point", String(n))
+      await continued(world, whole, before, n, "next")
     })
   },
   async "151, 210: --overwrite continues the session"(world) {
@@ -304,7 +316,7 @@ export const scenarios = {
   async "152, 210: --from-point N deletes the events after each of 16 sequence numbers first"(world) {
     const source = await shared(world)
     const before = await mainEvents(world, source)
-    await atEachPoint(world, async (n) => {
+    await atEachPoint(16, async (n) => {
       const { stdout } = await world.cli("copy", source)
       const session = stdout.trim()
       await run(world, "four", "--overwrite", session, "--from-point", String(n))
