@@ -404,6 +404,37 @@ func TestKnownContext(t *testing.T) {
 	}
 }
 
+// counted counts the contexts that are read.
+type counted struct {
+	*projection.Projections
+	read int
+}
+
+func (c *counted) Snapshot(ctx context.Context, session string, q view.Query) (view.Snapshot, error) {
+	c.read++
+	return c.Projections.Snapshot(ctx, session, q)
+}
+
+// TestAppendsReadNoContext: an append costs the same at any length, also while others write to
+// the session. The context is read once.
+func TestAppendsReadNoContext(t *testing.T) {
+	w := newWorld(t)
+	views := &counted{Projections: w.views}
+	w.Repository = instance.New(w.engine, views, w.store)
+	i, other := w.create("ses", "coder", ""), w.create("ses", "tester", "")
+	for range 50 {
+		w.add(i, user)
+		w.add(other, user)
+		if _, err := w.engine.Append(t.Context(), tapedeck.Append{Session: "ses", Events: []tapedeck.Event{{Type: "acme.note"}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if views.read != 2 {
+		t.Errorf("two contexts are read %d times for 100 appends", views.read)
+	}
+	w.shows(i, slices.Repeat([]string{user}, 50)...)
+}
+
 // An instance is found by its id alone.
 func TestFindInstance(t *testing.T) {
 	w := newWorld(t)
