@@ -38,6 +38,9 @@ func (c *Conversation) messageAdded(l *lane, e *tapedeck.Event) bool {
 	if !decode(e, &d) {
 		return false
 	}
+	if c.makes(l, e, &d.Message) {
+		return true
+	}
 	m := c.putMessage(l, e, &d.Message)
 	if digest := payload.PromptOf(m.Role, m.Metadata); digest != "" {
 		l.Prompt = &Prompt{Digest: digest, Offset: m.Offset}
@@ -49,6 +52,19 @@ func (c *Conversation) messageAdded(l *lane, e *tapedeck.Event) bool {
 	}
 	if !l.Status.Begun() && e.Invocation != "" && d.Message.Role == payload.RoleUser {
 		l.Status = tapedeck.StatusPending
+	}
+	return true
+}
+
+// makes folds the tool_call of a context that a program keeps. Its call is one of an earlier
+// message, so it is no message of its own.
+func (c *Conversation) makes(l *lane, e *tapedeck.Event, w *wireMessage) bool {
+	step := tapedeck.MetaOf(w.Metadata)
+	if step.Step != CallEvent || step.Call == "" {
+		return false
+	}
+	if k, ok := l.call[step.Call]; ok {
+		k.Step.Offset, k.Step.At, k.Step.Call = new(e.Offset), &Time{e.Time}, step.Given
 	}
 	return true
 }
@@ -192,9 +208,6 @@ func (c *Conversation) putMessage(l *lane, e *tapedeck.Event, w *wireMessage) *m
 		if step.Step == CallEvent {
 			k.Step.Call = step.Given
 		}
-	}
-	if k, ok := l.call[step.Call]; ok && step.Step == CallEvent && len(w.ToolCalls) == 0 {
-		k.Step.Offset, k.Step.At, k.Step.Call = new(e.Offset), &Time{e.Time}, step.Given
 	}
 	if w.Role == "tool" && w.ToolCallID != "" {
 		a := answer{ToolCallID: w.ToolCallID, MessageID: w.ID, Content: w.Content, Error: w.Error, Metadata: w.Metadata}

@@ -84,18 +84,25 @@ func (r *Repository) AppendEvent(ctx context.Context, of view.Ref, typ string, c
 	case done == nil:
 		return r.event(ctx, of, number)
 	}
-	page, err := r.log.Read(ctx, i.session, tapedeck.Range{From: done.First, Limit: 1})
-	if err != nil {
-		return view.ContextEvent{}, err
-	}
-	e, err := page.Records[0].Event()
-	out := view.ContextEvent{
-		Sequence: number, Type: typ, Content: s.content(), Offset: done.First, EndOffset: &done.First, CreatedAt: view.Time{Time: e.Time},
-	}
+	at, err := r.timeOf(ctx, i.session, done.First)
+	out := view.ContextEvent{Sequence: number, Type: typ, Content: s.content(), Offset: done.First, EndOffset: &done.First, CreatedAt: at}
 	if typ == view.CallEvent || typ == view.ResultEvent {
 		out.ToolCallID = s.ToolCallID
 	}
 	return out, err
+}
+
+// timeOf returns the time of an event of the log.
+func (r *Repository) timeOf(ctx context.Context, session string, offset int64) (view.Time, error) {
+	page, err := r.log.Read(ctx, session, tapedeck.Range{From: offset, Limit: 1})
+	if err == nil && len(page.Records) == 0 {
+		err = tapedeck.Errorf(tapedeck.Conflict, "session %s was deleted and recreated meanwhile", session)
+	}
+	if err != nil {
+		return view.Time{}, err
+	}
+	e, err := page.Records[0].Event()
+	return view.Time{Time: e.Time}, err
 }
 
 // event returns one event of a context.
@@ -155,7 +162,7 @@ func (r *Repository) DeleteEventsAfter(ctx context.Context, of view.Ref, sequenc
 		return 0, api.Rewound{}, err
 	}
 	events, head, err := r.events(ctx, &i)
-	if err != nil || sequence+1 >= len(events) {
+	if sequence = max(sequence, -1); err != nil || sequence+1 >= len(events) {
 		return 0, api.Rewound{}, err
 	}
 	o := api.Overwrite{Session: i.session, Thread: i.Thread, FromOffset: events[0].Offset}
@@ -169,7 +176,7 @@ func (r *Repository) DeleteEventsAfter(ctx context.Context, of view.Ref, sequenc
 	if err != nil {
 		return 0, api.Rewound{}, err
 	}
-	return len(events) - max(sequence, -1) - 1, done, nil
+	return len(events) - sequence - 1, done, nil
 }
 
 // CopyEvents appends the context of one instance to that of another: up to and

@@ -89,6 +89,7 @@ func (r *Repository) CreateInstance(ctx context.Context, session, agent, parent 
 	if _, err := r.verbs.Append(ctx, tapedeck.Append{Session: session, Events: []tapedeck.Event{e}}); err != nil {
 		return view.Instance{}, err
 	}
+	r.keeper.noteFound(d.ID, session)
 	return r.GetInstance(ctx, view.Ref{Session: session, ID: d.ID})
 }
 

@@ -142,7 +142,9 @@ func knownFrom(s *view.Snapshot, i *found) *known {
 
 // add notes a step that is appended.
 func (k *known) add(s *step) {
-	k.messages++
+	if !s.made {
+		k.messages++
+	}
 	switch c := k.calls[s.ToolCallID]; {
 	case s.Type == view.ResultEvent:
 		c.result = k.events

@@ -189,6 +189,8 @@ func (t *Transcript) message(e *tapedeck.Event, raw json.RawMessage) error {
 	}
 	said := terminal.Clean(Text(m.Content))
 	switch {
+	case tapedeck.MetaOf(m.Metadata).Call != "": // its call was printed with the message that has it
+		return nil
 	case m.Role == payload.RoleUser:
 		return t.Line("%s %s", t.pen.Paint(terminal.Bold, "›"), t.pen.Paint(terminal.Bold, said))
 	case m.Role == payload.RoleTool && t.names[m.ToolCallID] != "":

@@ -46,6 +46,7 @@ export function messageAdded(_: Conversation, t: ThreadFold, e: Event): boolean 
   const r = read(e);
   const m = readMessage(r.raw("message"));
   if (!r.ok || !m) return false;
+  if (makesCall(m)) return true;
   const put = putMessage(t, e, m);
   const digest = promptOf(put);
   if (digest) t.thread.prompt = { digest, offset: put.item.offset };
@@ -55,6 +56,12 @@ export function messageAdded(_: Conversation, t: ThreadFold, e: Event): boolean 
   }
   if (t.status === "idle" && e.invocation && m.role === "user") t.status = "pending";
   return true;
+}
+
+/** A tool_call of a context that a program keeps: an earlier message has its call, so it is no message of its own. */
+function makesCall(m: FullMessage): boolean {
+  const step = readMeta(m.metadata);
+  return step.str("step") === "tool_call" && step.str("call") !== "";
 }
 
 /** The digest of the system prompt that a message stores; "" for any other message. */
