@@ -2,6 +2,7 @@ package instance
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"reflect"
@@ -21,16 +22,16 @@ func (k *known) check(s *step, target *found) (int, error) {
 	case view.ResultEvent:
 		return -1, k.checkResult(s, target)
 	case view.CallEvent:
-		c, ok := k.calls[s.ToolCallID]
-		if s.made = ok && same(payload.FunctionCall{Name: c.name, Arguments: c.arguments}, s.calls[0].Function); s.made {
-			return c.event, nil
+		c, f := k.calls[s.ToolCallID], &s.calls[0].Function
+		if s.made = c.own && c.sum == sumOf(f.Name, f.Arguments); s.made {
+			return int(c.event), nil
 		}
 	}
 	for n, one := range s.calls {
 		if slices.ContainsFunc(s.calls[:n], func(other payload.ToolCall) bool { return other.ID == one.ID }) {
 			return -1, tapedeck.Errorf(tapedeck.Invalid, "two tool calls of the %s have the id %.100q", s.Type, one.ID)
 		}
-		if k.taken[one.ID] {
+		if _, taken := k.calls[one.ID]; taken {
 			return -1, tapedeck.Errorf(tapedeck.Conflict, "the thread of %s has another tool call %.100q already", target.ID, one.ID).
 				WithHint("nothing was written; give the call another id")
 		}
@@ -41,8 +42,8 @@ func (k *known) check(s *step, target *found) (int, error) {
 // checkResult refuses a result if the context does not have its call, and if the call
 // has a result already.
 func (k *known) checkResult(s *step, target *found) error {
-	c, ok := k.calls[s.ToolCallID]
-	if !ok {
+	c := k.calls[s.ToolCallID]
+	if !c.own {
 		return tapedeck.Errorf(tapedeck.Invalid, "the context of %s has no tool call %.100q", target.ID, s.ToolCallID).
 			WithHint("append the call first")
 	}
@@ -53,20 +54,22 @@ func (k *known) checkResult(s *step, target *found) error {
 		WithHint("nothing was written; to replace the result, delete the events after %d first", c.result-1)
 }
 
-// same reports whether two calls are equal. Spaces and the order of members in their
-// arguments do not matter.
-func same(a, b payload.FunctionCall) bool {
-	if a.Name == b.Name && a.Arguments == b.Arguments {
-		return true
+// sumOf returns the checksum of a call. Calls that are equal have the same one: spaces and
+// the order of members in their arguments do not matter.
+func sumOf(name, arguments string) [32]byte {
+	var v any
+	if json.Unmarshal([]byte(arguments), &v) == nil {
+		if plain, err := json.Marshal(v); err == nil {
+			arguments = string(plain)
+		}
 	}
-	var x, y any
-	return a.Name == b.Name && json.Unmarshal([]byte(a.Arguments), &x) == nil &&
-		json.Unmarshal([]byte(b.Arguments), &y) == nil && reflect.DeepEqual(x, y)
+	return sha256.Sum256([]byte(name + "\x00" + arguments))
 }
 
 // A callRenamer gives copied calls ids that no other call of the thread has.
 type callRenamer struct {
-	taken map[string]bool   // in the target
+	to    *known            // the target
+	used  map[string]bool   // the new ids of copied calls
 	newID map[string]string // of the newest call that has the key as its id in the source
 	made  map[string]bool   // the new ids of calls that a copied message has and no tool_call yet
 }
@@ -100,11 +103,13 @@ func (n *callRenamer) rename(s *step) error {
 
 // free returns an id that no call of the target has: the one that is wanted, if it is free.
 func (n *callRenamer) free(id string) string {
-	for n.taken[id] {
+	for {
+		if _, taken := n.to.calls[id]; !taken && !n.used[id] {
+			n.used[id] = true
+			return id
+		}
 		id = tapedeck.NewID("call_")
 	}
-	n.taken[id] = true
-	return id
 }
 
 // keepRenamed keeps the content that was given, with the new ids of its calls.

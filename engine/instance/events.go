@@ -3,7 +3,6 @@ package instance
 import (
 	"context"
 	"encoding/json"
-	"maps"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
@@ -213,7 +212,7 @@ func (r *Repository) CopyEvents(ctx context.Context, source, target view.Ref, up
 
 // copies returns context events as steps for another context.
 func copies(events []view.ContextEvent, to *known) (steps []*step, err error) {
-	n := callRenamer{taken: maps.Clone(to.taken), newID: map[string]string{}, made: map[string]bool{}}
+	n := callRenamer{to: to, used: map[string]bool{}, newID: map[string]string{}, made: map[string]bool{}}
 	for _, e := range events {
 		s := &step{Type: e.Type, ToolCallID: e.ToolCallID}
 		if err := s.read(e.Content); err != nil {

@@ -12,6 +12,7 @@ import (
 // What is kept in memory has these limits.
 const (
 	maxSessions = 64     // sessions whose contexts are kept
+	maxCalls    = 20_000 // tool calls in the contexts of one session; more are read again
 	maxMissed   = 1000   // events of others after which a context is read again
 	maxFound    = 10_000 // instances whose session is kept
 )
@@ -26,16 +27,17 @@ type kept struct {
 
 // A known context is what a writer must know of the context of an instance.
 type known struct {
-	events   int              // their number
-	messages int              // the number of messages in its thread
-	calls    map[string]*call // the newest call of each id
-	taken    map[string]bool  // the ids of all calls in its thread, those of other agents included
+	events   int             // their number
+	messages int             // the number of messages in its thread
+	calls    map[string]call // the newest call of each id in its thread
 }
 
-// A call is what a writer must know of a tool call.
+// A call is what a writer must know of a tool call. It has no text, which may be large and
+// may be erased.
 type call struct {
-	name, arguments string
-	event, result   int // the numbers of its tool_call and its tool_result; -1 if there is none
+	own           bool     // it is one of the context; otherwise it only takes the id
+	sum           [32]byte // see [sumOf]
+	event, result int32    // the numbers of its tool_call and its tool_result; -1 if there is none
 }
 
 // A keeper has the kept sessions.
@@ -81,7 +83,21 @@ func (r *Repository) known(ctx context.Context, i *found) (*known, *kept, error)
 		c.contexts[i.Thread] = map[string]*known{}
 	}
 	c.contexts[i.Thread][i.ID] = k
+	c.limit()
 	return k, c, nil
+}
+
+// limit drops all contexts if they have too many calls together.
+func (c *kept) limit() {
+	calls := 0
+	for _, of := range c.contexts {
+		for _, k := range of {
+			calls += len(k.calls)
+		}
+	}
+	if calls > maxCalls {
+		clear(c.contexts)
+	}
 }
 
 // catchUp drops the contexts of the threads in which others have appended.
@@ -114,14 +130,14 @@ func (r *Repository) catchUp(ctx context.Context, c *kept, s *tapedeck.Session) 
 }
 
 func knownFrom(s *view.Snapshot, i *found) *known {
-	k := &known{messages: len(s.Messages), calls: map[string]*call{}, taken: map[string]bool{}}
+	k := &known{messages: len(s.Messages), calls: map[string]call{}}
 	for n := range s.Calls {
 		one := &s.Calls[n]
-		k.taken[one.ID] = true
-		delete(k.calls, one.ID)
-		if one.Name != "" && i.Has(&one.Item) {
-			k.calls[one.ID] = &call{name: one.Name, arguments: one.Arguments, event: -1, result: -1}
+		c := call{event: -1, result: -1}
+		if c.own = one.Name != "" && i.Has(&one.Item); c.own {
+			c.sum = sumOf(one.Name, one.Arguments)
 		}
+		k.calls[one.ID] = c
 	}
 	events := view.ContextEvents(*s, i.Instance)
 	k.events = len(events)
@@ -130,12 +146,13 @@ func knownFrom(s *view.Snapshot, i *found) *known {
 		if id == "" {
 			continue
 		}
-		k.taken[id] = true // a call without an id has one in the view
-		if c := k.calls[id]; c != nil && events[n].Type == view.CallEvent {
-			c.event, c.result = n, -1
-		} else if c != nil {
-			c.result = n
+		c := k.calls[id] // none for a call without an id: it has one in the view
+		if events[n].Type == view.CallEvent {
+			c.event, c.result = int32(n), -1
+		} else {
+			c.result = int32(n)
 		}
+		k.calls[id] = c
 	}
 	return k
 }
@@ -145,17 +162,20 @@ func (k *known) add(s *step) {
 	if !s.made {
 		k.messages++
 	}
-	switch c := k.calls[s.ToolCallID]; {
+	number := int32(k.events)
+	c := k.calls[s.ToolCallID]
+	switch {
 	case s.Type == view.ResultEvent:
-		c.result = k.events
-	case s.Type == view.CallEvent && c != nil:
-		c.event = k.events
+		c.result = number
+		k.calls[s.ToolCallID] = c
+	case s.made:
+		c.event = number
+		k.calls[s.ToolCallID] = c
 	default:
 		for _, one := range s.calls {
-			k.taken[one.ID] = true
-			c := &call{name: one.Function.Name, arguments: one.Function.Arguments, event: -1, result: -1}
+			c := call{own: true, sum: sumOf(one.Function.Name, one.Function.Arguments), event: -1, result: -1}
 			if s.Type == view.CallEvent {
-				c.event = k.events
+				c.event = number
 			}
 			k.calls[one.ID] = c
 		}
@@ -169,6 +189,7 @@ func (c *kept) appended(i *found, k *known, first, next int64) {
 	if c.next == first {
 		c.next = next
 		c.contexts[i.Thread] = map[string]*known{i.ID: k}
+		c.limit()
 	} else {
 		clear(c.contexts)
 	}
