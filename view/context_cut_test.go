@@ -95,7 +95,7 @@ func TestMayBeIn(t *testing.T) {
 			t.Errorf("%s is in another session", id)
 		}
 	}
-	if view.MayBeIn("s", "ins_1") || view.NewInstanceID("s") == view.NewInstanceID("s") {
+	if first, second := view.NewInstanceID("s"), view.NewInstanceID("s"); view.MayBeIn("s", "ins_1") || first == second {
 		t.Error("an id of a program is in a session, or a new id is not new")
 	}
 }
