@@ -109,7 +109,7 @@ type Context struct {
 	Thread   string                `json:"thread"`
 	Messages []view.ContextMessage `json:"messages"`          // the messages in the form of OpenAI's chat interface
 	Places   []view.ContextPlace   `json:"places"`            // the places of the messages, one for each message
-	Events   []view.ContextEvent   `json:"events"`            // the same context, event by event
+	Events   []view.ContextEvent   `json:"events,omitzero"`   // the same context, event by event; absent if there are messages before these
 	Earlier  int                   `json:"earlier,omitempty"` // the number of messages before these
 }
 

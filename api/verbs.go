@@ -191,7 +191,8 @@ type Overwrite struct {
 	Force      bool   `json:"force,omitempty"`  // allow it to make reverted events active again
 	Actor      string `json:"actor,omitempty"`  // the user, agent or program that overwrites
 
-	Context *view.ContextCut `json:"context,omitempty"` // it cuts the log in the context of an agent
+	Context  *view.ContextCut         `json:"context,omitempty"` // it cuts the log in the context of an agent
+	Instance *payload.InstanceStarted `json:"-"`                 // an instance of the thread that stays although all of it is reverted
 }
 
 // A Clear reverts all events of a session, or of one thread. A clear that changes

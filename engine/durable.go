@@ -80,8 +80,12 @@ func (e *Engine) continueRun(ctx context.Context, s *tapedeck.Session, open *tap
 	if err := e.endChildren(ctx, s.ID, runs, &t); err != nil {
 		return false, err
 	}
+	all, err := e.instances(ctx, s)
+	if err != nil {
+		return false, err
+	}
 	meta := metaOf(started)
-	r := newRun(e, agent, api.Task{Session: s.ID, Thread: open.Thread}, predecessor{resumes: meta.Resumes, context: meta.Context})
+	r := newRun(e, agent, api.Task{Session: s.ID, Thread: open.Thread}, predecessor{resumes: meta.Resumes, context: meta.Context, instances: all})
 	r.gen = s.Gen
 	r.in.ID, r.offset, r.heard, r.owner = open.Invocation, first, first, open.Owner
 	r.queue.begun = true

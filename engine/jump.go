@@ -14,14 +14,15 @@ import (
 // A target says to which offset a jump goes, and which event records it.
 type target struct {
 	to            int64
-	thread        string   // "" for all threads
-	subThreads    []string // the threads of sub-agents that jump with it
-	markerPrefix  string   // the prefix of the id of its marker
-	allowNoChange bool     // to revert nothing is no error
-	changes       bool     // it changes something although it may revert nothing
-	onlyBack      bool     // it must not make reverted events active again
-	ifIdle        bool     // it must not cancel a run
-	undoes        string   // the marker of the jump that it undoes; "" for none
+	thread        string          // "" for all threads
+	subThreads    []string        // the threads of sub-agents that jump with it
+	markerPrefix  string          // the prefix of the id of its marker
+	allowNoChange bool            // to revert nothing is no error
+	changes       bool            // it changes something although it may revert nothing
+	onlyBack      bool            // it must not make reverted events active again
+	ifIdle        bool            // it must not cancel a run
+	announced     *tapedeck.Event // what follows it in the same append; nil for nothing
+	undoes        string          // the marker of the jump that it undoes; "" for none
 	payload       func(payload.RevertFields) payload.Payload
 }
 
@@ -241,11 +242,15 @@ func (e *Engine) appendJump(ctx context.Context, began *tapedeck.Session, t *tar
 		if err != nil {
 			return api.Rewound{}, err
 		}
+		at := int64(len(events)) - 1
+		if t.announced != nil {
+			events = append(events, *t.announced)
+		}
 		done, err := e.write(ctx, tapedeck.Append{Session: began.ID, Events: events},
 			func(s *tapedeck.Session, _ []tapedeck.Event) error { return t.fits(s, began, &now, try) })
 		if err == nil {
 			return api.Rewound{
-				Session: began.ID, Marker: marker, Offset: done.Next - 1, To: t.to, Thread: t.thread, Undoes: t.undoes, Status: status,
+				Session: began.ID, Marker: marker, Offset: done.First + at, To: t.to, Thread: t.thread, Undoes: t.undoes, Status: status,
 			}, nil
 		}
 		if !errors.Is(err, errMoved) {

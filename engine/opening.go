@@ -72,7 +72,7 @@ func earlier(list []payload.Message) []payload.Message {
 // added returns the event of a message that the client of a task sent.
 func (r *run) added(m payload.Message, t *api.Task, at time.Time) tapedeck.Event {
 	ev := event(payload.MessageAdded{Message: m}, t.Actor)
-	ev.Thread, ev.Invocation, ev.Time = r.in.Thread, r.in.ID, at
+	ev.Thread, ev.Invocation, ev.Instance, ev.Time = r.in.Thread, r.in.ID, r.instance, at
 	return ev
 }
 

@@ -102,7 +102,11 @@ func (e *Engine) adopt(ctx context.Context, s *tapedeck.Session, open *tapedeck.
 	if err != nil || !found {
 		return nil, err
 	}
-	r := newRun(e, agent, api.Task{Session: s.ID, Thread: open.Thread}, predecessor{budget: agent.Budget})
+	all, err := e.instances(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	r := newRun(e, agent, api.Task{Session: s.ID, Thread: open.Thread}, predecessor{budget: agent.Budget, instances: all})
 	r.gen, r.in.ID, r.offset = s.Gen, open.Invocation, first
 	r.queue.begun = true
 	r.upTo = s.Head

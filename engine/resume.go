@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"slices"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
@@ -48,6 +49,8 @@ type predecessor struct {
 	asked   *view.Message // the task, if the thread has it already: it is given again, and not shown again
 	quiet   bool          // a cut in the context of the agent has divided it: the context has only what the agent cannot know
 	failed  bool          // it failed and no user asked to resume it: the context has only what the agent cannot know
+
+	instances view.Instances // of the session; nil if it has none, or if the run makes its own
 
 	lastLink *view.Link      // the newest link to a runner's own conversation in the thread; nil for none
 	link     *tapedeck.Link  // lastLink, if the run can continue it
@@ -117,13 +120,49 @@ func (e *Engine) isCut(ctx context.Context, session string, r *view.Run, resume 
 	return ended && ev.Unpack(&d) && d.Context != nil && cmp.Or(d.Context.Thread, tapedeck.MainThread) == r.Thread, nil
 }
 
+// instances returns the instances of a session, nil for one that has only begun.
+func (e *Engine) instances(ctx context.Context, s *tapedeck.Session) (view.Instances, error) {
+	if s.Head <= 1 && s.Parent == "" {
+		return nil, nil
+	}
+	return e.views.Instances(ctx, s.ID, s.Head)
+}
+
+// kept returns the agent of the instance that a program has added in a thread, if the server
+// has that agent.
+func (e *Engine) kept(all view.Instances, thread string) string {
+	n := slices.IndexFunc(all, func(i view.Instance) bool {
+		return i.Main && !i.Implicit && i.Thread == cmp.Or(thread, tapedeck.MainThread)
+	})
+	if n < 0 || e.lacks(all[n].Name) {
+		return ""
+	}
+	return all[n].Name
+}
+
+// instanceOf returns the id of the instance of an agent in a thread: one that the thread has,
+// or that of all its runs there.
+func instanceOf(all view.Instances, session, agent, thread string) string {
+	id := view.AgentInstance(session, agent, thread)
+	is := func(i view.Instance) bool {
+		return i.Name == agent && i.Subagent == "" && i.Thread == cmp.Or(thread, tapedeck.MainThread)
+	}
+	if n := slices.IndexFunc(all, is); n >= 0 && !slices.ContainsFunc(all, func(i view.Instance) bool { return i.ID == id }) {
+		return all[n].ID
+	}
+	return id
+}
+
 // chooseAgent returns the agent for a task: the one that it names, otherwise that of the
-// session, or the first one of the server. A resumed run gets the agent of that run, unless
+// session, that of the instance whose context the thread is, or the first one of the server. A resumed run gets the agent of that run, unless
 // the task names another one. No agent answers in place of one that the server does not have:
 // only the program that writes an external run resumes it, and takes what is for it.
 func (e *Engine) chooseAgent(t *api.Task, s *tapedeck.Session, f *predecessor, resume bool) (*Agent, error) {
 	if !resume || t.Agent != "" {
 		name := cmp.Or(t.Agent, s.Agent)
+		if name == "" {
+			name = e.kept(f.instances, t.Thread)
+		}
 		if who := cmp.Or(name, f.agent); e.lacks(who) && len(e.options.Agents) > 0 {
 			return nil, away(who, t.Agent != "")
 		}

@@ -74,7 +74,12 @@ func (e *Engine) aimOverwrite(ctx context.Context, s *tapedeck.Session, o *api.O
 		return target{}, err
 	}
 	uncalls := o.Context != nil && len(o.Context.Uncalled) > 0
-	return target{to: o.FromOffset, thread: o.Thread, markerPrefix: "ovw_", allowNoChange: true, changes: uncalls, onlyBack: !o.Force, payload: func(t payload.RevertFields) payload.Payload {
+	var announced *tapedeck.Event
+	if o.Instance != nil {
+		announced = new(payload.NewEvent(*o.Instance))
+		announced.Thread = o.Thread
+	}
+	return target{to: o.FromOffset, thread: o.Thread, markerPrefix: "ovw_", allowNoChange: true, changes: uncalls, announced: announced, onlyBack: !o.Force, payload: func(t payload.RevertFields) payload.Payload {
 		return payload.SessionOverwritten{RevertFields: t, FromOffset: o.FromOffset, Context: context}
 	}}, e.hasThread(ctx, s, o.Thread)
 }
@@ -92,6 +97,9 @@ func contextCut(c *view.ContextCut) (json.RawMessage, error) {
 	}
 	if len(c.Uncalled) > maxUncalled {
 		return nil, tapedeck.Errorf(tapedeck.TooLarge, "the context names %d calls; at most %d are allowed", len(c.Uncalled), maxUncalled)
+	}
+	if slices.Contains(c.Uncalled, "") {
+		return nil, tapedeck.Errorf(tapedeck.Invalid, "an id in uncalled is empty")
 	}
 	return encoded(c), nil
 }

@@ -63,7 +63,7 @@ type run struct {
 }
 
 func newRun(e *Engine, agent *Agent, t api.Task, f predecessor) *run {
-	r := &run{engine: e, agent: agent, done: make(chan struct{}), queue: newQueue(), instance: view.AgentInstance(t.Session, agent.Name, t.Thread), prompt: f.prompt, lost: f.lost, owner: e.id, durable: isDurable(agent), budget: f.budget, steered: make(chan struct{}, 1)}
+	r := &run{engine: e, agent: agent, done: make(chan struct{}), queue: newQueue(), instance: instanceOf(f.instances, t.Session, agent.Name, t.Thread), prompt: f.prompt, lost: f.lost, owner: e.id, durable: isDurable(agent), budget: f.budget, steered: make(chan struct{}, 1)}
 	r.ctx, r.stop = r.cancellable()
 	r.in = tapedeck.Invocation{
 		ID: cmp.Or(t.Invocation, tapedeck.NewID("inv_")), Session: t.Session, Thread: t.Thread, Task: t.Text, Config: t.Config, History: r.history,

@@ -82,6 +82,8 @@ func checkOverwrite(t *api.Task) error {
 		return tapedeck.Errorf(tapedeck.Invalid, "a task in a new session has nothing to overwrite")
 	case t.When != "" && t.When != api.WhenNow:
 		return tapedeck.Errorf(tapedeck.Invalid, "a task that may wait overwrites nothing")
+	case o.Actor != "":
+		return tapedeck.Errorf(tapedeck.Invalid, "the actor of an overwrite in a task is that of the task")
 	case o.Thread != "" && o.Thread != cmp.Or(t.Thread, tapedeck.MainThread):
 		return tapedeck.Errorf(tapedeck.Invalid, "a task on thread %.128q cannot overwrite thread %.128q", cmp.Or(t.Thread, tapedeck.MainThread), o.Thread)
 	default:
@@ -198,6 +200,9 @@ func (e *Engine) prepareRun(ctx context.Context, s *tapedeck.Session, t *api.Tas
 		f.lastLink = nil // that conversation has what they revert
 	}
 	f.quiet = f.quiet || t.Overwrite != nil && t.Overwrite.Context != nil
+	if f.instances, err = e.instances(ctx, s); err != nil {
+		return nil, err
+	}
 	agent, err := e.chooseAgent(t, s, &f, resume)
 	if err != nil {
 		return nil, err

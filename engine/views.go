@@ -18,6 +18,9 @@ type Views interface {
 	// the head.
 	Timeline(ctx context.Context, session string, at int64) (*view.Timeline, error)
 
+	// Instances returns the agents of a session as of an offset, negative for the head.
+	Instances(ctx context.Context, session string, at int64) (view.Instances, error)
+
 	// FindInvocation returns the offset of the first event of an invocation,
 	// active or not.
 	FindInvocation(ctx context.Context, session, invocation string) (offset int64, found bool, err error)

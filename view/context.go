@@ -24,7 +24,7 @@ type ContextMessage struct {
 
 // A ContextPlace is the position in the log of a message of a context.
 type ContextPlace struct {
-	Sequence  *int   `json:"sequence_number"` // the number of its [ContextEvent]; null for an answer that Context made up
+	Sequence  *int   `json:"sequence_number"` // the number of its [ContextEvent]; null for an answer that Context made up, and if earlier messages are missing
 	Offset    *int64 `json:"offset"`
 	EndOffset *int64 `json:"end_offset"` // null while the message is not complete
 }
@@ -86,7 +86,7 @@ func (m ContextMessage) MarshalJSON() ([]byte, error) {
 func Context(s Snapshot, of Instance) []ContextMessage {
 	out := []ContextMessage{}
 	all := utterances(s, &of)
-	said, answered := places(all)
+	said, answered := places(all, s.Earlier == 0)
 	for _, u := range promptFirst(all) {
 		m := ContextMessage{Role: u.role, Content: u.text, Place: said[u]}
 		for _, k := range u.calls {
@@ -104,11 +104,14 @@ func Context(s Snapshot, of Instance) []ContextMessage {
 }
 
 // places returns the positions in the log of utterances and of answers to
-// calls.
-func places(all []*utterance) (said map[*utterance]ContextPlace, answered map[*ToolCall]ContextPlace) {
+// calls. They have sequence numbers if all is the whole context.
+func places(all []*utterance, whole bool) (said map[*utterance]ContextPlace, answered map[*ToolCall]ContextPlace) {
 	said, answered = map[*utterance]ContextPlace{}, map[*ToolCall]ContextPlace{}
 	for _, one := range steps(all) {
-		p := ContextPlace{Sequence: &one.Sequence, Offset: &one.Offset, EndOffset: one.EndOffset}
+		p := ContextPlace{Offset: &one.Offset, EndOffset: one.EndOffset}
+		if whole {
+			p.Sequence = &one.Sequence
+		}
 		if one.said != nil {
 			said[one.said] = p
 		}
@@ -176,7 +179,7 @@ func isObject(s string) bool {
 const (
 	replyOpen        = "The tool has not answered yet."
 	replyCancelled   = "The call was cancelled before the tool answered. It may have taken effect."
-	replyInterrupted = "The run was interrupted before the tool answered. It may have taken effect."
+	replyInterrupted = "The answer of the tool is missing. The tool may have taken effect."
 	maxRepeated      = 2000 // bytes of invalid arguments that the answer quotes
 )
 

@@ -89,7 +89,8 @@ func askedBefore(events []ContextEvent) map[string]bool {
 	return ids
 }
 
-// ContextEvents returns the context of an instance as a list of events. They
+// ContextEvents returns the context of an instance as a list of events, nil if s lacks
+// earlier messages: then nobody can count them. They
 // have the order of the session's events. So each keeps its sequence number as
 // long as nothing is reverted or replaced. A message of the assistant gets its
 // calls as they are made.
@@ -97,6 +98,9 @@ func askedBefore(events []ContextEvent) map[string]bool {
 // Calls that belong to no message get an empty message of the assistant, so
 // that the messages alone are a whole conversation. Reasoning is left out.
 func ContextEvents(s Snapshot, of Instance) []ContextEvent {
+	if s.Earlier > 0 {
+		return nil
+	}
 	events := []ContextEvent{}
 	for _, one := range steps(utterances(s, &of)) {
 		events = append(events, one.ContextEvent)

@@ -76,9 +76,9 @@ func (l Instances) Find(id string) (Instance, bool) {
 	return Instance{}, false
 }
 
-// maxInstances is the largest number of instances that are kept; later ones are
+// MaxInstances is the largest number of instances that are kept; later ones are
 // ignored.
-const maxInstances = 10_000
+const MaxInstances = 10_000
 
 // An InstanceFold folds the active events into [Instances]. Events must arrive
 // in the order of their offsets; an event that was folded before is ignored.
@@ -236,7 +236,7 @@ func (f *InstanceFold) rename(n int, id string) {
 }
 
 func (f *InstanceFold) add(e *tapedeck.Event, i Instance) (int, bool) {
-	if _, taken := f.byID[i.ID]; taken || len(f.s.Instances) >= maxInstances {
+	if _, taken := f.byID[i.ID]; taken || len(f.s.Instances) >= MaxInstances {
 		return 0, false
 	}
 	i.Offset, i.StartedAt, i.Status = e.Offset, Time{e.Time}, tapedeck.StatusIdle
@@ -289,7 +289,7 @@ func (f *InstanceFold) runStarted(e *tapedeck.Event, n int) {
 	}
 	i.Runs++
 	i.Status = tapedeck.StatusRunning
-	if len(f.s.Runs) < maxInstances {
+	if len(f.s.Runs) < MaxInstances {
 		put(&f.s.Runs, e.Invocation, i.ID)
 	}
 }

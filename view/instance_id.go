@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"strings"
 
 	"github.com/tapedeck/tapedeck"
 )
@@ -30,23 +31,34 @@ func InstanceID(session, thread string) string {
 // NewInstanceID returns a new instance id for a session.
 func NewInstanceID(session string) string { return idIn(session, "new "+rand.Text()) }
 
-// idIn returns an instance id for a session. It is a UUID whose first 48 bits follow from
-// the session, so that [MayBeIn] can say of which session it may be.
+// idIn returns an instance id for a session. It is a UUID. Its first half follows from the
+// session, so that [MayBeIn] can say of which session it may be. Its second half follows from
+// the rest, so that a fork can keep it.
 func idIn(session, what string) string {
-	id := sha256.Sum256([]byte(what + " of " + session))
-	of := sha256.Sum256([]byte(session))
-	copy(id[:], of[:6])
+	of, rest := sha256.Sum256([]byte(session)), sha256.Sum256([]byte(what))
+	id := append(of[:8:8], rest[:8]...)
 	id[6] = 0x80 | id[6]&0x0f // version 8: of no other scheme
 	id[8] = 0x80 | id[8]&0x3f
-	s := hex.EncodeToString(id[:16])
+	s := hex.EncodeToString(id)
 	return s[:8] + "-" + s[8:12] + "-" + s[12:16] + "-" + s[16:20] + "-" + s[20:]
 }
+
+// half is the length of the first half of an id.
+const half = len("01234567-89ab-8def")
 
 // MayBeIn reports whether an instance id is one that Tapedeck can have made for a session.
 // Ids that programs choose are in none.
 func MayBeIn(session, id string) bool {
-	const of = len("01234567-89ab")
-	return len(id) == 36 && id[:of] == idIn(session, "")[:of]
+	return IsInstanceID(id) && id[:half] == idIn(session, "")[:half]
+}
+
+// IsInstanceID reports whether Tapedeck can have made an id.
+func IsInstanceID(id string) bool {
+	if len(id) != 36 || id[8] != '-' || id[13] != '-' || id[14] != '8' || id[18] != '-' || id[23] != '-' {
+		return false
+	}
+	digits, err := hex.DecodeString(strings.ReplaceAll(id, "-", ""))
+	return err == nil && len(digits) == 16 && hex.EncodeToString(digits) == strings.ReplaceAll(id, "-", "")
 }
 
 // nameless returns the placeholder in a fold for the id of an instance that no
@@ -75,8 +87,8 @@ func (f *InstanceFold) renameCopied(e *tapedeck.Event) {
 			continue
 		}
 		former := i.ID
-		if former == AgentInstance(d.Parent, i.Name, i.Thread) {
-			i.ID = AgentInstance(d.Session, i.Name, i.Thread)
+		if MayBeIn(d.Parent, former) {
+			i.ID = idIn(d.Session, "")[:half] + former[half:]
 		} else {
 			i.ID = idIn(d.Session, "copy of "+former)
 		}

@@ -240,6 +240,11 @@ func (c *Conversation) interrupt(e *tapedeck.Event, j *tapedeck.Jump) {
 	}
 }
 
+// isStep reports whether a call is a tool_call that no message of the context has.
+func (k *call) isStep() bool {
+	return k.maker != nil && tapedeck.MetaOf(k.maker.Metadata).Step == CallEvent
+}
+
 // cutContext marks the calls that a cut in the context of an agent leaves to their message
 // only.
 func (c *Conversation) cutContext(e *tapedeck.Event) {
@@ -254,8 +259,8 @@ func (c *Conversation) cutContext(e *tapedeck.Event) {
 		return
 	}
 	for _, id := range d.Context.Uncalled {
-		if k, ok := l.call[id]; ok {
-			k.Step = CallStep{Uncalled: true, Result: k.Step.Result}
+		if k, ok := l.call[id]; ok && k.Result == nil && !k.isStep() {
+			k.Step = CallStep{Uncalled: true}
 		}
 	}
 }

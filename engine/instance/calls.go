@@ -23,9 +23,14 @@ func (k *known) check(s *step, target *found) (int, error) {
 		return -1, k.checkResult(s, target)
 	case view.CallEvent:
 		c, f := k.calls[s.ToolCallID], &s.calls[0].Function
-		if s.made = c.own && c.sum == sumOf(f.Name, f.Arguments); s.made {
-			return int(c.event), nil
+		if s.made = c.own && c.sum == sumOf(f.Name, f.Arguments); !s.made {
+			break
 		}
+		if c.event < 0 && c.result >= 0 {
+			return -1, tapedeck.Errorf(tapedeck.Conflict, "tool call %.100q has its result already: event %d of the context", s.ToolCallID, c.result).
+				WithHint("nothing was written; append a tool_call before its tool_result")
+		}
+		return int(c.event), nil
 	}
 	for n, one := range s.calls {
 		if slices.ContainsFunc(s.calls[:n], func(other payload.ToolCall) bool { return other.ID == one.ID }) {

@@ -6,11 +6,16 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/view"
 )
 
 // maxMessages is the largest number of messages of a context that are read.
 const maxMessages = 10_000
+
+// maxCopied is the largest size in bytes of the contents that are copied to another context
+// at once.
+const maxCopied = 16 << 20
 
 // maxTries is how often an append is tried again because others write to the session.
 const maxTries = 100
@@ -116,6 +121,30 @@ func (r *Repository) event(ctx context.Context, of view.Ref, number int) (view.C
 	return events[0], nil
 }
 
+// checkSize refuses steps that the context cannot have, because views could not show them.
+func (k *known) checkSize(steps []*step, i *found) error {
+	messages, open := k.messages, k.open
+	for _, s := range steps {
+		switch {
+		case s.Type == view.ResultEvent:
+			open--
+		case !s.made:
+			open += len(s.calls)
+		}
+		if !s.made {
+			messages++
+		}
+		if open > maxOpen {
+			return tapedeck.Errorf(tapedeck.TooLarge, "the context of %s has %d tool calls without a result; at most %d are allowed", i.ID, open, maxOpen).
+				WithHint("nothing was written; append results first")
+		}
+	}
+	if messages > maxMessages {
+		return tooLong(i)
+	}
+	return nil
+}
+
 // append appends steps to the context of an instance: what choose makes of the context as it
 // then is. Without steps it appends nothing and returns nil. The caller holds the session.
 func (r *Repository) append(ctx context.Context, i *found, choose func(*known) ([]*step, error)) (*tapedeck.Appended, error) {
@@ -128,8 +157,8 @@ func (r *Repository) append(ctx context.Context, i *found, choose func(*known) (
 		if err != nil || len(steps) == 0 {
 			return nil, err
 		}
-		if k.messages+len(steps) > maxMessages {
-			return nil, tooLong(i)
+		if err := k.checkSize(steps, i); err != nil {
+			return nil, err
 		}
 		a := tapedeck.Append{Session: i.session, Expect: new(c.next)}
 		for _, s := range steps {
@@ -165,11 +194,14 @@ func (r *Repository) DeleteEventsAfter(ctx context.Context, of view.Ref, sequenc
 		return 0, api.Rewound{}, err
 	}
 	o := api.Overwrite{Session: i.session, Thread: i.Thread, FromOffset: events[0].Offset}
-	if sequence >= 0 {
+	switch {
+	case sequence >= 0:
 		o.Context = &view.ContextCut{Thread: i.Thread}
 		if o.FromOffset, o.Context.Uncalled = view.CutContext(events, sequence); o.FromOffset < 0 {
 			o.FromOffset = head
 		}
+	case i.Offset >= o.FromOffset && i.Subagent == "":
+		o.Instance = &payload.InstanceStarted{ID: i.ID, Name: i.Name, Parent: i.Parent}
 	}
 	done, err := r.verbs.Overwrite(ctx, o)
 	if err != nil {
@@ -202,6 +234,14 @@ func (r *Repository) CopyEvents(ctx context.Context, source, target view.Ref, up
 	}
 	if upTo != nil {
 		events = events[:min(max(*upTo+1, 0), len(events))]
+	}
+	size := 0
+	for n := range events {
+		size += len(events[n].Content)
+	}
+	if size > maxCopied {
+		return 0, tapedeck.Errorf(tapedeck.TooLarge, "the events have %d bytes; at most %d are copied at once", size, maxCopied).
+			WithHint("copy the session, which costs the same at any length, or copy the events up to a lower sequence number")
 	}
 	_, err = r.append(ctx, &to, func(k *known) ([]*step, error) { return copies(events, k) })
 	if err != nil {

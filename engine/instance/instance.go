@@ -42,6 +42,8 @@ type Repository struct {
 	log    sessions
 	keeper keeper
 
+	searching chan struct{} // held while somebody looks through the list of sessions, so that it is one at a time
+
 	// A writer holds one of these, chosen by session, because it reads the context
 	// before it appends.
 	writing [32]chan struct{}
@@ -49,7 +51,7 @@ type Repository struct {
 
 // New returns a repository that uses an engine, and the views and sessions of the same store.
 func New(e verbs, v views, s sessions) *Repository {
-	r := &Repository{verbs: e, views: v, log: s}
+	r := &Repository{verbs: e, views: v, log: s, searching: make(chan struct{}, 1)}
 	for i := range r.writing {
 		r.writing[i] = make(chan struct{}, 1)
 	}
@@ -69,23 +71,40 @@ func (r *Repository) hold(ctx context.Context, session string) (free func(), err
 	}
 }
 
-// CreateInstance adds an agent to a session, on a thread of its own. The thread
-// has the id of the instance as its name. The parent is an instance of the same
-// session, "" for none.
+// CreateInstance adds an agent to a session. The first instance of a session is that of
+// the thread "main", so a run of the agent there continues its context. Each other one has
+// a thread of its own, with the id of the instance as its name. The parent is an instance
+// of the same session, "" for none. A session with 10,000 instances is [tapedeck.TooLarge].
 func (r *Repository) CreateInstance(ctx context.Context, session, agent, parent string) (view.Instance, error) {
 	if err := tapedeck.CheckName("the agent's name", agent); err != nil {
 		return view.Instance{}, err
 	}
-	d := payload.InstanceStarted{ID: view.NewInstanceID(session), Name: agent}
 	if parent != "" {
 		p, err := r.GetInstance(ctx, view.Ref{Session: session, ID: parent})
 		if err != nil {
 			return view.Instance{}, err
 		}
-		d.Parent = p.ID
+		parent = p.ID
+	}
+	free, err := r.hold(ctx, session)
+	if err != nil {
+		return view.Instance{}, err
+	}
+	defer free()
+	all, err := r.views.Instances(ctx, session, -1)
+	if err != nil {
+		return view.Instance{}, err
+	}
+	if len(all) >= view.MaxInstances {
+		return view.Instance{}, tapedeck.Errorf(tapedeck.TooLarge, "session %s has %d instances; no more are allowed", session, len(all))
+	}
+	d := payload.InstanceStarted{ID: view.NewInstanceID(session), Name: agent, Parent: parent}
+	thread := d.ID
+	if len(all) == 0 {
+		thread, d.ID = tapedeck.MainThread, view.AgentInstance(session, agent, tapedeck.MainThread)
 	}
 	e := payload.NewEvent(d)
-	e.Thread, e.Instance = d.ID, d.ID
+	e.Thread, e.Instance = thread, d.ID
 	if _, err := r.verbs.Append(ctx, tapedeck.Append{Session: session, Events: []tapedeck.Event{e}}); err != nil {
 		return view.Instance{}, err
 	}
@@ -121,11 +140,20 @@ func (r *Repository) FindInstance(ctx context.Context, id string) (view.Instance
 	if err := tapedeck.CheckID("the instance", id); err != nil {
 		return view.Instance{}, "", err
 	}
+	if !view.IsInstanceID(id) {
+		return view.Instance{}, "", noInstance(id)
+	}
 	if session, ok := r.keeper.sessionOf(id); ok {
 		i, err := r.GetInstance(ctx, view.Ref{Session: session, ID: id})
 		if kind := tapedeck.KindOf(err); kind != tapedeck.NotFound && kind != tapedeck.Gone {
 			return i, session, err
 		}
+	}
+	select {
+	case r.searching <- struct{}{}:
+		defer func() { <-r.searching }()
+	case <-ctx.Done():
+		return view.Instance{}, "", ctx.Err()
 	}
 	for f := (tapedeck.Filter{Limit: maxListed}); ; {
 		page, err := r.log.List(ctx, f)
@@ -145,9 +173,13 @@ func (r *Repository) FindInstance(ctx context.Context, id string) (view.Instance
 			return i, session, err
 		}
 		if f.Cursor = page.Next; f.Cursor == "" {
-			return view.Instance{}, "", tapedeck.Errorf(tapedeck.NotFound, "there is no instance %s", id)
+			return view.Instance{}, "", noInstance(id)
 		}
 	}
+}
+
+func noInstance(id string) error {
+	return tapedeck.Errorf(tapedeck.NotFound, "there is no instance %s", id)
 }
 
 // maxListed is the largest number of sessions in a page of a list.

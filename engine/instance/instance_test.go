@@ -63,6 +63,16 @@ func (w *world) create(session, agent, parent string) view.Ref {
 	return view.Ref{Session: session, ID: i.ID}
 }
 
+// threadOf returns the thread of an instance.
+func (w *world) threadOf(of view.Ref) string {
+	w.Helper()
+	i, err := w.GetInstance(w.Context(), of)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return i.Thread
+}
+
 // add appends events, each written as its type, a space, and its content.
 func (w *world) add(id view.Ref, lines ...string) {
 	w.Helper()
@@ -373,10 +383,11 @@ func TestDeletesInsideAMessage(t *testing.T) {
 func TestKnownContext(t *testing.T) {
 	w := newWorld(t)
 	i, other := w.create("ses", "coder", ""), w.create("ses", "tester", "")
-	plain := func(thread, text string) {
+	plain := func(of view.Ref, text string) {
 		t.Helper()
+		thread := w.threadOf(of)
 		if _, err := w.engine.Append(t.Context(), tapedeck.Append{Session: "ses", Events: []tapedeck.Event{
-			{Type: tapedeck.MessageAdded, Thread: thread, Instance: thread, Data: json.RawMessage(`{"message":{"id":"` + text + `","role":"user","content":"` + text + `"}}`)},
+			{Type: tapedeck.MessageAdded, Thread: thread, Instance: of.ID, Data: json.RawMessage(`{"message":{"id":"` + text + `","role":"user","content":"` + text + `"}}`)},
 		}}); err != nil {
 			t.Fatal(err)
 		}
@@ -384,8 +395,8 @@ func TestKnownContext(t *testing.T) {
 	said := func(text string) string { return `user_message {"role":"user","content":"` + text + `"}` }
 	w.add(i, said("a"))
 	w.add(other, said("b"))
-	plain(i.ID, "c")
-	plain(other.ID, "d")
+	plain(i, "c")
+	plain(other, "d")
 	e, err := w.AppendEvent(t.Context(), i, "user_message", json.RawMessage(`{"content":"e"}`), "")
 	if err != nil || e.Sequence != 2 {
 		t.Errorf("got %+v, %v", e, err)

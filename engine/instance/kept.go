@@ -15,6 +15,7 @@ const (
 	maxCalls    = 20_000 // tool calls in the contexts of one session; more are read again
 	maxMissed   = 1000   // events of others after which a context is read again
 	maxFound    = 10_000 // instances whose session is kept
+	maxOpen     = 500    // tool calls of a thread without a result: a view knows few more, see [view.Window]
 )
 
 // A kept session has what its writers need to know of its contexts, so that an append does
@@ -29,6 +30,7 @@ type kept struct {
 type known struct {
 	events   int             // their number
 	messages int             // the number of messages in its thread
+	open     int             // the number of calls in its thread without a result
 	calls    map[string]call // the newest call of each id in its thread
 }
 
@@ -116,10 +118,13 @@ func (r *Repository) catchUp(ctx context.Context, c *kept, s *tapedeck.Session) 
 			if err != nil {
 				return err
 			}
-			if e.Channel == tapedeck.ChannelSession { // such as a rewind
+			switch tapedeck.ChannelOf(e.Type) {
+			case "", tapedeck.ChannelWorkflow, tapedeck.ChannelTerminal, tapedeck.ChannelPresence: // contexts have none of these
+			case tapedeck.ChannelSession: // such as a rewind
 				clear(c.contexts)
+			default:
+				delete(c.contexts, e.ThreadName())
 			}
-			delete(c.contexts, e.ThreadName())
 		}
 		if page.Next <= c.next {
 			return tapedeck.Errorf(tapedeck.Internal, "session %s has nothing at offset %d", s.ID, c.next)
@@ -137,7 +142,9 @@ func knownFrom(s *view.Snapshot, i *found) *known {
 		if c.own = one.Name != "" && i.Has(&one.Item); c.own {
 			c.sum = sumOf(one.Name, one.Arguments)
 		}
-		k.calls[one.ID] = c
+		if k.calls[one.ID] = c; one.Result == nil {
+			k.open++
+		}
 	}
 	events := view.ContextEvents(*s, i.Instance)
 	k.events = len(events)
@@ -168,6 +175,7 @@ func (k *known) add(s *step) {
 	case s.Type == view.ResultEvent:
 		c.result = number
 		k.calls[s.ToolCallID] = c
+		k.open--
 	case s.made:
 		c.event = number
 		k.calls[s.ToolCallID] = c
@@ -179,6 +187,7 @@ func (k *known) add(s *step) {
 			}
 			k.calls[one.ID] = c
 		}
+		k.open += len(s.calls)
 	}
 	k.events++
 }

@@ -166,7 +166,7 @@ func (s *step) event(i *found) tapedeck.Event {
 		mark.Step = s.Type
 	}
 	if m.ToolCalls = s.calls; s.made {
-		m.ToolCalls, mark.Call = nil, s.ToolCallID
+		m.ToolCalls, mark.Call, mark.Given = nil, s.ToolCallID, s.content()
 	}
 	if mark.Given != nil || mark.Step != "" {
 		m.Metadata = mark.In(nil)

@@ -198,6 +198,11 @@ func checkMembers(b []byte, members []member) error {
 		if string(value) == "null" {
 			null = append(null, name)
 		}
+		if n := slices.IndexFunc(members, func(m member) bool { return strings.EqualFold(m.name, name) }); n >= 0 && len(members[n].members) > 0 && value[0] == '{' {
+			if err := checkMembers(value, members[n].members); err != nil {
+				return err
+			}
+		}
 	}
 	for _, m := range members {
 		if m.required && (!containsFold(seen, m.name) || containsFold(null, m.name)) {
@@ -325,17 +330,27 @@ type member struct {
 	name     string
 	kind     reflect.Kind // of its Go type
 	required bool
+	members  []member // of the object that its value is, if that is a struct
 }
 
 // membersOf returns the members of the struct at v, with those of the structs that it
 // embeds. A member is required unless its tag says that it may be omitted.
-func membersOf(v any) []member {
-	var out []member
-	for _, f := range reflect.VisibleFields(reflect.TypeOf(v).Elem()) {
+func membersOf(v any) []member { return membersOfType(reflect.TypeOf(v).Elem()) }
+
+func membersOfType(t reflect.Type) (out []member) {
+	for _, f := range reflect.VisibleFields(t) {
 		name, option, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if name != "" && name != "-" {
-			out = append(out, member{name, f.Type.Kind(), option == ""})
+		if name == "" || name == "-" {
+			continue
 		}
+		m := member{name: name, kind: f.Type.Kind(), required: option == ""}
+		if of := f.Type; m.kind == reflect.Struct || m.kind == reflect.Pointer && of.Elem().Kind() == reflect.Struct {
+			if m.kind == reflect.Pointer {
+				of = of.Elem()
+			}
+			m.members = membersOfType(of)
+		}
+		out = append(out, m)
 	}
 	return out
 }

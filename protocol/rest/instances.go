@@ -96,7 +96,7 @@ func (h *handler) contextEvents(w http.ResponseWriter, r *http.Request) error {
 		return q.Err
 	}
 	if after >= 0 {
-		from = after + 1
+		from = min(after, maxSequence) + 1
 	}
 	events, next, err := h.Contexts.GetEvents(r.Context(), of, int(min(from, maxSequence)))
 	if err != nil {
