@@ -140,14 +140,14 @@ func (e *env) beginCopy(ctx context.Context, c *connection, f *runFlags) (api.St
 	if err != nil {
 		return api.Started{}, err
 	}
-	e.report(at)
 	t := f.task
 	t.Session = s.ID
 	started, err := c.Run(ctx, t)
 	if err != nil {
-		err = errors.Join(err, c.Delete(context.WithoutCancel(ctx), s.ID))
+		return started, errors.Join(err, c.Delete(context.WithoutCancel(ctx), s.ID))
 	}
-	return started, err
+	e.report(at)
+	return started, nil
 }
 
 func (f *runFlags) copyOf(at *cut) api.Fork {

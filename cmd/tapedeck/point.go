@@ -70,7 +70,7 @@ type cut struct {
 
 	Context *view.ContextCut `json:"context,omitempty"` // of a point that is given by its sequence number
 
-	end int64 // offset of the last event of a point that is given by its sequence number
+	end int64 // of a point that is given by its sequence number: the last offset that tapedeck context shows for it
 }
 
 // A span is the part of a log from the first event of a run to its last.
@@ -255,7 +255,11 @@ func (e *env) report(at *cut) {
 		fmt.Fprintf(e.stderr, "%s\n", b)
 		return
 	}
-	fmt.Fprintf(e.stderr, "kept: the events up to and including offset %d\n", at.Last)
+	if at.Sequence != nil {
+		fmt.Fprintf(e.stderr, "kept: the events up to and including number %d of the context (offset %d)\n", *at.Sequence, at.end)
+	} else {
+		fmt.Fprintf(e.stderr, "kept: the events up to and including offset %d\n", at.Last)
+	}
 	if at.Moved != nil {
 		fmt.Fprintf(e.stderr, "offset %d is the last output of a run; the end of the run is kept, too\n", *at.Moved)
 	}
