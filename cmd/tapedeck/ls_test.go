@@ -131,8 +131,9 @@ func TestViewsArePrinted(t *testing.T) {
 			"a  main  e\ufffd[2Jvil\n  mrk_1  rewound at 5, 5 to 9\n  b  fork at 7\n    c  fork at 8\n"},
 		{"context", printRaw(printContext), `{"messages":[{"role":"user","content":"one\ntwo"},{"role":"assistant","content":null,
 			"tool_calls":[{"id":"1","type":"function","function":{"name":"Read","arguments":"{\"f\":\"` + strings.ReplaceAll(evil, `\`, `\\`) + `\"}"}}]}],
-			"places":[{"sequence_number":0,"offset":1,"end_offset":1},{"sequence_number":1,"offset":3,"end_offset":null}]}`,
-			"0 @1               user      one\n                             two\n1 @3-…             assistant \n                             Read {\"f\":\"e\\u001b[2Jvil\"}\n"},
+			"places":[{"sequence_number":0,"offset":1,"end_offset":1},{"sequence_number":1,"offset":3,"end_offset":null}],
+			"events":[{"sequence_number":0,"event_type":"user_message"},{"sequence_number":1,"event_type":"assistant_message"},{"sequence_number":2,"event_type":"tool_call","tool_call_id":"1","offset":4}]}`,
+			"0 @1               user      one\n                             two\n1 @3-…             assistant \n2 @4-…             call      Read {\"f\":\"e\\u001b[2Jvil\"}\n"},
 	} {
 		var out bytes.Buffer
 		if err := c.print(terminal.Pen{W: &out, Width: 100}, []byte(c.in)); err != nil {
