@@ -29,7 +29,7 @@ offsets of its first and last event. --to-point and --from-point of other comman
 take the sequence number or, as @N, the last offset.`,
 		func(ctx context.Context, c *connection, session string, at int64) (api.Context, error) {
 			o.At = &at
-			return c.Context(ctx, session, o)
+			return c.contextOf(ctx, session, o)
 		}, printContext)
 	c.Flags().StringVar(&o.Instance, "instance", "", "context of this agent instance (default: that of the main thread)")
 	c.Flags().StringVar(&o.Thread, "thread", "", "context of this thread (default main)")

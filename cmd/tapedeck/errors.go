@@ -107,8 +107,15 @@ func localHint(e *tapedeck.Error) string {
 	case strings.HasPrefix(e.Hint, "name one of them: "): // of the open runs
 		return strings.Replace(e.Hint, "them:", "them with --invocation:", 1)
 	}
-	return strings.ReplaceAll(e.Hint, "with when=queue", "with `tapedeck say --when queue`")
+	return inCommands.Replace(e.Hint)
 }
+
+// inCommands replaces what a hint of the server says about requests.
+var inCommands = strings.NewReplacer(
+	"with when=queue", "with `tapedeck say --when queue`",
+	"POST /sessions/{id}/permissions/{permission}", "tapedeck answer",
+	"such as PATCH, DELETE and close", "such as tapedeck rename, delete and close",
+)
 
 // problemLine describes what is wrong in one place of a document.
 func problemLine(p *tapedeck.Problem) string {

@@ -22,6 +22,7 @@ func TestPrintError(t *testing.T) {
 		{errors.New("odd"), false, "tapedeck: odd\n"},
 		{tapedeck.Errorf(tapedeck.Conflict, "2 runs are open").WithHint("name one of them: inv_1, run_2"), false, "tapedeck: 2 runs are open\n  name one of them with --invocation: inv_1, run_2\n"},
 		{tapedeck.Errorf(tapedeck.Conflict, "busy").WithHint("wait; with when=queue it waits"), false, "tapedeck: busy\n  wait; with `tapedeck say --when queue` it waits\n"},
+		{tapedeck.Errorf(tapedeck.Forbidden, "no").WithHint("answer it with POST /sessions/{id}/permissions/{permission}"), false, "tapedeck: no\n  answer it with tapedeck answer\n"},
 		{errors.New("odd"), true, `{"error":{"message":"odd"}}` + "\n"},
 	} {
 		var stderr strings.Builder

@@ -110,15 +110,17 @@ func (p *point) count(ctx context.Context, c *connection, s *tapedeck.Session) (
 	if p.instance != "" {
 		o.Thread = "" // the instance has its thread
 	}
-	v, err := c.Context(ctx, s.ID, o)
+	v, err := c.contextOf(ctx, s.ID, o)
 	switch {
 	case err != nil:
 		return nil, err
 	case v.Earlier > 0:
 		return nil, tapedeck.Errorf(tapedeck.TooLarge, "the context is too long to count its events").WithHint("pass an offset, as @N, to --%s", p.flag)
+	case len(v.Events) == 0:
+		return nil, c.noContext(ctx, s.ID, &v)
 	case p.number >= int64(len(v.Events)):
 		return nil, tapedeck.Errorf(tapedeck.Invalid, "the context has %d events, so there is no sequence number %d", len(v.Events), p.number).
-			WithHint("tapedeck context %s shows the numbers", s.ID)
+			WithHint("tapedeck context %s%s shows the numbers", s.ID, p.where())
 	}
 	last := &v.Events[p.number]
 	first, uncalled := view.CutContext(v.Events, int(p.number))
@@ -130,6 +132,17 @@ func (p *point) count(ctx context.Context, c *connection, s *tapedeck.Session) (
 		out.end = *last.EndOffset
 	}
 	return out, nil
+}
+
+// where returns the flags of the context in which the point counts.
+func (p *point) where() string {
+	switch {
+	case p.instance != "":
+		return " --instance " + p.instance
+	case p.thread != "":
+		return " --thread " + p.thread
+	}
+	return ""
 }
 
 // inspect finds the runs that a cut divides. If a run has no output after the cut,
