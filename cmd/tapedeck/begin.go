@@ -30,20 +30,23 @@ type runFlags struct {
 func (f *runFlags) register(c *cobra.Command) {
 	fl := c.Flags()
 	fl.StringVar(&f.task.Agent, "agent", "", "agent to use; list agents with: tapedeck agents (default: that of the session, otherwise the first)")
-	fl.StringVar(&f.task.Session, "session", "", "run in this session")
-	fl.StringVar(&f.resume, "resume", "", "run in this session; without a task, continue where its last run stopped")
-	fl.StringVar(&f.copy, "copy", "", "run in a copy of this session")
+	fl.StringVar(&f.task.Session, "session", "", "run in this `SESSION`")
+	fl.StringVar(&f.resume, "resume", "", "run in this `SESSION`; without a task, continue where its last run stopped")
+	fl.StringVar(&f.copy, "copy", "", "run in a copy of this `SESSION`")
 	fl.StringVar(&f.toPoint, "to-point", "", pointUsage("with --copy, the last event to copy", "default: all"))
-	fl.StringVar(&f.overwrite, "overwrite", "", "run in this session, in place of the events after --from-point")
+	fl.StringVar(&f.overwrite, "overwrite", "", "run in this `SESSION`, in place of the events after --from-point")
 	fl.StringVar(&f.fromPoint, "from-point", "", pointUsage("with --overwrite, the last event to keep", "default: revert nothing"))
-	fl.StringVar(&f.instance, "instance", "", instanceUsage)
-	fl.StringVar(&f.task.Thread, "thread", "", "run in this thread of the session (default main)")
+	fl.StringVar(&f.instance, "instance", "", instanceUsage+"; the task runs in --thread")
+	fl.StringVar(&f.task.Thread, "thread", "", "run in this thread (default main): a point N counts in its context, and --overwrite reverts only its events")
 	f.budget.register(fl)
 	fl.StringVar(&f.task.Title, "title", "", "title of a new session (default: from the task)")
 }
 
 // check reads the arguments and refuses flags that cannot be used together.
 func (f *runFlags) check(c *cobra.Command, args []string) (err error) {
+	if err := f.checkSessions(c); err != nil {
+		return err
+	}
 	if len(args) > 1 || len(args) == 1 && strings.TrimSpace(args[0]) == "" || len(args) == 0 && f.resume == "" {
 		return usageError(`%s takes one task, in quotes; see: tapedeck run --help`, c.CommandPath())
 	}
@@ -60,9 +63,6 @@ func (f *runFlags) check(c *cobra.Command, args []string) (err error) {
 			return usageError("%s", flag)
 		}
 	}
-	if err := f.checkSessions(); err != nil {
-		return err
-	}
 	if f.task.Budget, err = f.budget.budget(); err != nil {
 		return err
 	}
@@ -74,17 +74,19 @@ func (f *runFlags) check(c *cobra.Command, args []string) (err error) {
 	return err
 }
 
-func (f *runFlags) checkSessions() error {
+// checkSessions checks the flags that take a session. Without its id, such a flag takes the
+// next word as the id: the task or another flag.
+func (f *runFlags) checkSessions(c *cobra.Command) error {
 	given := 0
-	for _, id := range []string{f.task.Session, f.resume, f.copy, f.overwrite} {
-		if id == "" {
+	for _, flag := range []string{"session", "resume", "copy", "overwrite"} {
+		if !c.Flags().Changed(flag) {
 			continue
 		}
 		if given++; given > 1 {
 			return usageError("--session, --resume, --copy and --overwrite cannot be used together")
 		}
-		if err := tapedeck.CheckID("the session id", id); err != nil {
-			return &exitError{exitUsage, err}
+		if err := tapedeck.CheckID("the session id", c.Flags().Lookup(flag).Value.String()); err != nil {
+			return &exitError{exitUsage, tapedeck.Errorf(tapedeck.Invalid, "--%s needs a session id; %w", flag, err).WithHint("list sessions with: tapedeck ls")}
 		}
 	}
 	return nil

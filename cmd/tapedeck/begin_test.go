@@ -50,6 +50,12 @@ func TestRunFlags(t *testing.T) {
 		{"--copy s --instance ins_1 do", "--instance needs --to-point"},
 		{"--overwrite s --from-point 1 --instance ../x do", "must begin with a letter"},
 		{"--resume ../s", "must begin with a letter"},
+		{"do --resume", "--resume needs SESSION; see"},
+		{"do --resume --agent coder", `--resume needs a session id; the session id "--agent"`},
+		{"do --session --json", "--session needs a session id"},
+		{"do --copy --agent coder", "--copy needs a session id"},
+		{"do --overwrite --from-point 3", "--overwrite needs a session id"},
+		{"do --agent", "--agent needs a value; see"},
 		{"--resume s --agent coder", "--agent cannot be used"},
 	} {
 		e := &env{stdin: strings.NewReader(""), stdout: io.Discard, stderr: io.Discard}

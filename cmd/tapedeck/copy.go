@@ -20,9 +20,10 @@ branch of the session that it was copied from. Copy prints the id of the new
 session. To copy and run a task in one command, see: tapedeck run --help
 
 The point is the sequence number of the last event to copy in the context of an
-agent, which tapedeck context shows, or as @119 an offset of the session. An offset
-inside a run cuts the run in two, and copy prints a warning. After the last output of
-a run, the end of the run is copied, too.`,
+agent, which tapedeck context shows, or as @119 an offset of the session. If a number
+is inside a run, the agent is not told of the cut. If an offset is, the agent is told
+that the run was interrupted, and copy prints a warning. After the last output of a
+run, the end of the run is copied, too.`,
 		Example: `  tapedeck copy ses_01J…
   tapedeck copy ses_01J… --to-point 4
   tapedeck copy ses_01J… --to-point 4 --thread review

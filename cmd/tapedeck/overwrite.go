@@ -18,8 +18,9 @@ func newOverwrite(e *env) *cobra.Command {
 the events after it. New events take their place.
 
 The point is the sequence number of the last event to keep in the context of an
-agent, which tapedeck context shows, or as @41 an offset of the session. An offset
-inside a run cuts the run in two, and overwrite prints a warning.
+agent, which tapedeck context shows, or as @41 an offset of the session. If a number
+is inside a run, the agent is not told of the cut. If an offset is, the agent is told
+that the run was interrupted, and overwrite prints a warning.
 
 Nothing is deleted: tapedeck undo restores the events. To overwrite and run a task
 in one command, see: tapedeck run --help`,
@@ -43,7 +44,7 @@ in one command, see: tapedeck run --help`,
 	}
 	c.Flags().StringVar(&text, "from-point", "", pointUsage("the last event to keep", "required"))
 	c.Flags().StringVar(&instance, "instance", "", instanceUsage)
-	c.Flags().StringVar(&o.Thread, "thread", "", "only events of this thread (default: all threads)")
+	c.Flags().StringVar(&o.Thread, "thread", "", "revert only events of this thread (default: of all threads); a point N counts in its context (default main)")
 	c.Flags().BoolVar(&o.Force, "force", false, "overwrite even if that makes reverted events active again")
 	return c
 }

@@ -2,6 +2,8 @@ package main
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -9,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/agentconfig"
@@ -42,6 +45,14 @@ var goNumber = regexp.MustCompile(`strconv\.Parse\w+: parsing "[^"]*": (invalid 
 
 // flagError returns the text of an error of the flag parser for users.
 func flagError(err error) string {
+	var empty *pflag.ValueRequiredError
+	if errors.As(err, &empty) {
+		name, _ := pflag.UnquoteUsage(empty.GetFlag())
+		if name != strings.ToUpper(name) { // it is the type of the value
+			name = "a value"
+		}
+		return fmt.Sprintf("--%s needs %s", empty.GetFlag().Name, name)
+	}
 	return goNumber.ReplaceAllStringFunc(err.Error(), func(s string) string {
 		switch {
 		case strings.HasSuffix(s, "out of range"):

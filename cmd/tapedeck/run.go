@@ -37,7 +37,8 @@ session id goes to standard error.
              --from-point it is the same as --session
 
 tapedeck context shows the events with their numbers. @N is an offset of the session
-in place of such a number.
+in place of such a number. If a number is inside a run, the agent is not told of the
+cut. If an offset is, the agent is told that the run was interrupted.
 
 A task "-" stands for standard input.
 
