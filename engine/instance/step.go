@@ -3,6 +3,7 @@ package instance
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"strings"
 
@@ -134,22 +135,25 @@ func (s *step) plain() json.RawMessage {
 }
 
 func (s *step) check(role, given, id string) error {
-	switch s.Type {
-	case view.CallEvent, view.ResultEvent:
-		if s.Type == view.ResultEvent && id == "" {
-			id = s.ToolCallID
-		}
-		if id == "" || id != s.ToolCallID {
-			return tapedeck.Errorf(tapedeck.Invalid, "the %s is about call %.100q and about call %.100q", s.Type, id, s.ToolCallID)
-		}
-	default:
-		if given != "" && given != role {
-			return tapedeck.Errorf(tapedeck.Invalid, "the role of a %s is %s, not %.100q", s.Type, role, given)
-		}
+	ofCall := s.Type == view.CallEvent || s.Type == view.ResultEvent
+	switch {
+	case s.Type == view.ResultEvent && s.ToolCallID == "":
+		return tapedeck.Errorf(tapedeck.Invalid, "the tool_result has no tool_call_id")
+	case ofCall && id != "" && id != s.ToolCallID:
+		return tapedeck.Errorf(tapedeck.Invalid, "the content of the %s is about call %.100q, and its tool_call_id is %.100q", s.Type, id, s.ToolCallID)
+	case !ofCall && given != "" && given != role:
+		return tapedeck.Errorf(tapedeck.Invalid, "the role of the %s must be %s, and is %.100q", s.Type, role, given)
 	}
-	for _, k := range s.calls {
-		if k.ID == "" || k.Function.Name == "" {
-			return tapedeck.Errorf(tapedeck.Invalid, "a tool call of the %s has no id or no name", s.Type)
+	for n, k := range s.calls {
+		what := "the tool_call"
+		if s.Type == view.AssistantMessage {
+			what = fmt.Sprintf("call %d of the assistant_message", n+1)
+		}
+		switch {
+		case k.ID == "":
+			return tapedeck.Errorf(tapedeck.Invalid, "%s has no id", what)
+		case k.Function.Name == "":
+			return tapedeck.Errorf(tapedeck.Invalid, "%s has no name", what)
 		}
 	}
 	return nil

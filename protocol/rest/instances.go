@@ -1,7 +1,9 @@
 package rest
 
 import (
+	"errors"
 	"net/http"
+	"strconv"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
@@ -16,6 +18,22 @@ var (
 
 // maxSequence is larger than every sequence number.
 const maxSequence = 1 << 31
+
+// sequence returns a sequence number from lowest on, def if it is absent.
+func sequence(q *httpapi.Query, name string, lowest, def int) int {
+	text := q.String(name)
+	if !q.Values.Has(name) {
+		return def
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	switch {
+	case errors.Is(err, strconv.ErrRange) && n > 0:
+		q.Fail("the parameter %s is too large: %.100s", name, text)
+	case err != nil || n < int64(lowest) || text[0] == '+':
+		q.Fail("the parameter %s must be a whole number from %d, not %.100q", name, lowest, text)
+	}
+	return int(min(n, maxSequence))
+}
 
 // ref returns the instance in the path.
 func ref(r *http.Request) (view.Ref, error) {
@@ -88,17 +106,17 @@ func (h *handler) contextEvents(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	q := httpapi.ParseQuery(r, contextEventsParameters...)
-	from, after := q.Offset("from", 0), q.Offset("after", -1)
+	from, after := sequence(q, "from", 0, 0), sequence(q, "after", -1, -1)
 	if q.Values.Has("from") && q.Values.Has("after") {
 		q.Fail("from and after exclude each other: from is the first number, after the one before it")
 	}
 	if q.Err != nil {
 		return q.Err
 	}
-	if after >= 0 {
-		from = min(after, maxSequence) + 1
+	if q.Values.Has("after") {
+		from = after + 1
 	}
-	events, next, err := h.Contexts.GetEvents(r.Context(), of, int(min(from, maxSequence)))
+	events, next, err := h.Contexts.GetEvents(r.Context(), of, from)
 	if err != nil {
 		return err
 	}
@@ -132,16 +150,14 @@ func (h *handler) revertContext(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	q := httpapi.ParseQuery(r, revertContextParameters...)
-	after := q.Offset("after", -1)
-	if q.String("after") == "-1" { // everything
-		q.Err, after = nil, -1
-	} else if !q.Values.Has("after") { // otherwise a request without it would revert everything
+	after := sequence(q, "after", -1, -1)
+	if !q.Values.Has("after") { // otherwise a request without it would revert everything
 		q.Fail("the parameter after is missing: the sequence number of the last event to keep, -1 to keep none")
 	}
 	if q.Err != nil {
 		return q.Err
 	}
-	n, done, err := h.Contexts.DeleteEventsAfter(r.Context(), of, int(min(after, maxSequence)))
+	n, done, err := h.Contexts.DeleteEventsAfter(r.Context(), of, after)
 	if err != nil {
 		return err
 	}
