@@ -267,7 +267,7 @@ export type Context = {
   thread: string;
   messages: ContextMessage[];
   places: ContextPlace[];
-  events: ContextEvent[];
+  events?: ContextEvent[];
   earlier?: number;
 };
 
