@@ -405,7 +405,7 @@ type answer struct {
 	retryAfter int // seconds; 0 for none
 }
 
-var pathPart = strings.NewReplacer("{namespace}", "ns", "{agent}", "bot", "{pid}", "p1", "{iid}", "ins", "{input}", "inp_1", "{config}", "c", "{tid}", "grant_x", "{view}", "views/messages", "{sub}", "sub", "{profile}", "goroutine")
+var pathPart = strings.NewReplacer("/v1/instances/{iid}", "/v1/instances/0f1e2d3c-4b5a-8697-8899-aabbccddeeff", "{namespace}", "ns", "{agent}", "bot", "{pid}", "p1", "{iid}", "ins", "{input}", "inp_1", "{config}", "c", "{tid}", "grant_x", "{view}", "views/messages", "{sub}", "sub", "{profile}", "goroutine")
 
 // ask sends the request of a row, and ends a stream at its first byte.
 func (g *guarded) ask(route string, r row, sender, session string) answer {

@@ -66,11 +66,7 @@ func contextLines(p terminal.Pen, v *api.Context) (lines []contextLine) {
 	}
 	add := func(l contextLine) {
 		if l.place != nil && l.place.Sequence != nil {
-			if len(v.Events) == 0 { // a part of the context has no numbers
-				l.place.Sequence = nil
-			} else {
-				lineOf[*l.place.Sequence] = len(lines)
-			}
+			lineOf[*l.place.Sequence] = len(lines)
 		}
 		lines = append(lines, l)
 	}
