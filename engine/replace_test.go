@@ -40,6 +40,8 @@ func TestReplacesOrNothing(t *testing.T) {
 		"an overwrite of another thread":    {api.Task{Overwrite: &api.Overwrite{FromOffset: 8, Thread: "busy"}}, tapedeck.Invalid},
 		"an overwrite that waits":           {api.Task{When: api.WhenQueue, Overwrite: &api.Overwrite{FromOffset: 8, Thread: "main"}}, tapedeck.Invalid},
 		"a cut of too many calls":           {api.Task{Overwrite: &api.Overwrite{FromOffset: 8, Thread: "main", Context: &view.ContextCut{Uncalled: make([]string, 1001)}}}, tapedeck.TooLarge},
+		"an overwrite of somebody else":     {api.Task{Overwrite: &api.Overwrite{FromOffset: 8, Thread: "main", Actor: "user:eve"}}, tapedeck.Invalid},
+		"a cut of a call without an id":     {api.Task{Overwrite: &api.Overwrite{FromOffset: 8, Thread: "main", Context: &view.ContextCut{Uncalled: []string{""}}}}, tapedeck.Invalid},
 		"a cut in no thread":                {api.Task{Overwrite: &api.Overwrite{FromOffset: 8, Thread: "main", Context: &view.ContextCut{Thread: "../x"}}}, tapedeck.Invalid},
 	}
 	for name, refusal := range refusals {
