@@ -140,16 +140,18 @@ class Session:
     def task(
         self, task: str, *, agent: str | None = None, thread: str | None = None, config: dict[str, Any] | None = None,
         message_id: str | None = None, actor: str | None = None, when: When | None = None,
-        budget: Amount | None = None,
+        budget: Amount | None = None, overwrite: dict[str, Any] | None = None,
     ) -> Started:
         """Starts the next task with an agent of the server. To record an agent of your own, use
         :meth:`run`. A task with a ``message_id`` can be sent again safely. ``when`` says what to
         do while a run is open in the thread: ``"now"`` (the task is refused), ``"queue"``,
         ``"steer"`` or ``"interrupt"``. A task that waits has the status ``"waiting"``. ``budget``
-        says what the run may use before it asks people; what it leaves out is as for the agent."""
+        says what the run may use before it asks people; what it leaves out is as for the agent.
+        ``overwrite`` says which events the task replaces, such as ``{"from_offset": 3}``: they are
+        reverted with the beginning of the run, or not at all."""
         return self._post(
             "task", task=task, agent=agent, thread=thread, config=config, message_id=message_id, actor=actor, when=when,
-            budget=budget)
+            budget=budget, overwrite=overwrite)
 
     def inputs(self, thread: str | None = None) -> list[Input]:
         """Returns the tasks that wait, in the order in which they will run, and the newest of those that have ended."""

@@ -129,6 +129,7 @@ class Started(TypedDict):
     invocation_id: str
     status: str
     offset: int
+    marker: NotRequired[str]
     repeated: NotRequired[bool]
     input_id: NotRequired[str]
     when: NotRequired[str]

@@ -77,6 +77,9 @@ class Verbs(ServerCase):
         resumed = s.resume("Say hello", agent="hello")
         list(s.follow(resumed["offset"], until="terminal", invocation=resumed["invocation_id"]))
         self.assertEqual(s.info()["status"], "complete")
+        replaced = s.task("Say hello", agent="hello", overwrite={"from_offset": again["offset"]})
+        list(s.follow(replaced["offset"], until="terminal", invocation=replaced["invocation_id"]))
+        self.assertEqual(s.undo(replaced["marker"])["undoes"], replaced["marker"])
         with self.assertRaises(TapedeckError) as e:
             s.cancel(again["invocation_id"])
         self.assertEqual(e.exception.kind, "conflict")
