@@ -238,7 +238,7 @@ class Context(TypedDict):
     thread: str
     messages: list[dict[str, Any]]
     places: list[dict[str, Any]]
-    events: list[dict[str, Any]]
+    events: NotRequired[list[dict[str, Any]]]
     instance: NotRequired[str]
     earlier: NotRequired[int]
 
