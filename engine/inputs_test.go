@@ -410,6 +410,9 @@ func TestSteer(t *testing.T) {
 			t.Error(got)
 		}
 		for _, ev := range w.events("s") {
+			if ev.Type == tapedeck.MessageAdded && ev.Instance != view.AgentInstance("s", "bot", "") {
+				t.Errorf("%s is in the context of %q", ev.Data, ev.Instance)
+			}
 			if d, err := payload.DecodeAs[payload.InputSteered](ev); err == nil && d.ID == one.Input && d.Invocation != s.Invocation {
 				t.Errorf("steered into %s", d.Invocation)
 			}

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -187,6 +188,37 @@ func TestInputForAnAgentThatIsGone(t *testing.T) {
 }
 
 func second[T any](_ T, err error) error { return err }
+
+// What an outside program takes is in the context of the instance that its run names.
+func TestTakenByAnInstance(t *testing.T) {
+	inBubble(t, silent, func(w *world) {
+		w.create("s")
+		_, err := w.Append(w.Context(), tapedeck.Append{Session: "s", Events: []tapedeck.Event{
+			{Type: tapedeck.RunStarted, Invocation: "inv_1", Instance: "prog", Data: json.RawMessage(`{"threadId":"main","runId":"inv_1"}`)},
+		}})
+		w.must(err)
+		taken, err := w.Take(w.Context(), api.Take{Session: "s", Input: w.queue("queue", "one").Input, Invocation: "inv_1"})
+		w.must(err)
+		if ev := w.events("s")[taken.Offset]; ev.Type != tapedeck.MessageAdded || ev.Instance != "prog" {
+			t.Errorf("the message is %s of %q", ev.Type, ev.Instance)
+		}
+	})
+}
+
+// A task in a thread that a program has added for an agent which the server lacks is for that
+// program, and nobody answers in its place.
+func TestTaskForAnAddedAgent(t *testing.T) {
+	inBubble(t, silent, func(w *world) {
+		w.create("s")
+		_, err := w.Append(w.Context(), tapedeck.Append{Session: "s", Events: []tapedeck.Event{
+			{Type: tapedeck.InstanceStarted, Data: json.RawMessage(`{"id":"prog","name":"my-loop"}`)},
+		}})
+		w.must(err)
+		_, err = w.Start(w.Context(), api.Task{Session: "s", Text: "go"})
+		refuses(w, err, tapedeck.Conflict, "this server has no agent my-loop")
+		w.must(second(w.Start(w.Context(), api.Task{Session: "s", Text: "go", Agent: "bot"})))
+	})
+}
 
 // An outside program gets an input in its open run, once.
 func TestTake(t *testing.T) {

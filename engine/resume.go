@@ -128,16 +128,15 @@ func (e *Engine) instances(ctx context.Context, s *tapedeck.Session) (view.Insta
 	return e.views.Instances(ctx, s.ID, s.Head)
 }
 
-// kept returns the agent of the instance that a program has added in a thread, if the server
-// has that agent.
-func (e *Engine) kept(all view.Instances, thread string) string {
-	n := slices.IndexFunc(all, func(i view.Instance) bool {
-		return i.Main && !i.Implicit && i.Thread == cmp.Or(thread, tapedeck.MainThread)
-	})
-	if n < 0 || e.lacks(all[n].Name) {
-		return ""
+// added returns the agent of the instance that a program has added in a thread, "" if there
+// is none.
+func added(all view.Instances, thread string) string {
+	for _, i := range all {
+		if i.Main && !i.Implicit && i.Thread == cmp.Or(thread, tapedeck.MainThread) {
+			return i.Name
+		}
 	}
-	return all[n].Name
+	return ""
 }
 
 // instanceOf returns the id of the instance of an agent in a thread: one that the thread has,
@@ -154,14 +153,15 @@ func instanceOf(all view.Instances, session, agent, thread string) string {
 }
 
 // chooseAgent returns the agent for a task: the one that it names, otherwise that of the
-// session, that of the instance whose context the thread is, or the first one of the server. A resumed run gets the agent of that run, unless
-// the task names another one. No agent answers in place of one that the server does not have:
-// only the program that writes an external run resumes it, and takes what is for it.
+// session, that of the instance which a program has added in the thread, or the first one of
+// the server. A resumed run gets the agent of that run, unless the task names another one. No
+// agent answers in place of one that the server does not have: only the program that writes
+// an external run resumes it, and takes what is for it.
 func (e *Engine) chooseAgent(t *api.Task, s *tapedeck.Session, f *predecessor, resume bool) (*Agent, error) {
 	if !resume || t.Agent != "" {
 		name := cmp.Or(t.Agent, s.Agent)
 		if name == "" {
-			name = e.kept(f.instances, t.Thread)
+			name = added(f.instances, t.Thread)
 		}
 		if who := cmp.Or(name, f.agent); e.lacks(who) && len(e.options.Agents) > 0 {
 			return nil, away(who, t.Agent != "")

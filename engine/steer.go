@@ -79,7 +79,7 @@ func (r *run) takeInputs(ctx context.Context, s *tapedeck.Session, list []tapede
 		if q.Agent != "" && q.Agent != r.agent.Name {
 			continue // it was for a run before this one
 		}
-		m, delivery := r.engine.delivery(&ev, &q, r.in.ID)
+		m, delivery := r.engine.delivery(&ev, &q, r.in.ID, r.instance)
 		raw, _ := json.Marshal(m) // it has only an id and texts
 		messages = append(messages, raw)
 		events = append(events, delivery...)
@@ -99,14 +99,14 @@ func (r *run) takeInputs(ctx context.Context, s *tapedeck.Session, list []tapede
 	return messages, err
 }
 
-// delivery returns the message of an input that an open run gets, and the events that say so.
-// ev is the event that queued it.
-func (e *Engine) delivery(ev *tapedeck.Event, q *payload.InputQueued, invocation string) (payload.Message, []tapedeck.Event) {
+// delivery returns the message of an input that an open run of an instance gets, and the events
+// that say so. ev is the event that queued it.
+func (e *Engine) delivery(ev *tapedeck.Event, q *payload.InputQueued, invocation, instance string) (payload.Message, []tapedeck.Event) {
 	m := *task(&api.Task{Text: q.Text, MessageID: q.MessageID})
 	steered := event(payload.InputSteered{ID: q.ID, Invocation: invocation}, ev.Actor)
 	added := event(payload.MessageAdded{Message: m}, ev.Actor)
 	steered.Thread, added.Thread = ev.Thread, ev.Thread
-	added.Invocation, added.Time = invocation, e.options.Now()
+	added.Invocation, added.Instance, added.Time = invocation, instance, e.options.Now()
 	return m, []tapedeck.Event{steered, added}
 }
 
@@ -140,7 +140,12 @@ func (e *Engine) Take(ctx context.Context, t api.Take) (api.Taken, error) {
 	if err != nil {
 		return api.Taken{}, err
 	}
-	m, events := e.delivery(&ev, &q, t.Invocation)
+	open, _ := s.Run(in.Thread)
+	begun, err := eventAt(ctx, e.store, s.ID, open.Offset)
+	if err != nil {
+		return api.Taken{}, err
+	}
+	m, events := e.delivery(&ev, &q, t.Invocation, begun.Instance)
 	done, err := e.write(ctx, tapedeck.Append{Session: s.ID, Events: events}, func(now *tapedeck.Session, _ []tapedeck.Event) error {
 		if now.Gen != s.Gen {
 			return tapedeck.Errorf(tapedeck.NotFound, "session %s was deleted", s.ID)

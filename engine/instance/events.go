@@ -50,7 +50,7 @@ func (r *Repository) snapshot(ctx context.Context, i *found, at int64) (view.Sna
 }
 
 func tooLong(i *found) error {
-	return tapedeck.Errorf(tapedeck.TooLarge, "the context of instance %s has more than %d messages", i.ID, maxMessages)
+	return tapedeck.Errorf(tapedeck.TooLarge, "the thread of instance %s has more than %d messages", i.ID, maxMessages)
 }
 
 // AppendEvent appends to the context of an instance and returns the resulting event. The
@@ -128,15 +128,14 @@ func (k *known) checkSize(steps []*step, i *found) error {
 		switch {
 		case s.Type == view.ResultEvent:
 			open--
-		case !s.made:
-			open += len(s.calls)
+		case !s.made && len(s.calls) > 0:
+			if open += len(s.calls); open > maxOpen {
+				return tapedeck.Errorf(tapedeck.TooLarge, "the thread of %s has %d tool calls without a result; at most %d are allowed", i.ID, open, maxOpen).
+					WithHint("nothing was written; append results first")
+			}
 		}
 		if !s.made {
 			messages++
-		}
-		if open > maxOpen {
-			return tapedeck.Errorf(tapedeck.TooLarge, "the context of %s has %d tool calls without a result; at most %d are allowed", i.ID, open, maxOpen).
-				WithHint("nothing was written; append results first")
 		}
 	}
 	if messages > maxMessages {
@@ -200,7 +199,7 @@ func (r *Repository) DeleteEventsAfter(ctx context.Context, of view.Ref, sequenc
 		if o.FromOffset, o.Context.Uncalled = view.CutContext(events, sequence); o.FromOffset < 0 {
 			o.FromOffset = head
 		}
-	case i.Offset >= o.FromOffset && i.Subagent == "":
+	case i.Offset >= o.FromOffset && i.Subagent == "" && i.Name != "":
 		o.Instance = &payload.InstanceStarted{ID: i.ID, Name: i.Name, Parent: i.Parent}
 	}
 	done, err := r.verbs.Overwrite(ctx, o)

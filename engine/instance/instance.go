@@ -91,25 +91,35 @@ func (r *Repository) CreateInstance(ctx context.Context, session, agent, parent 
 		return view.Instance{}, err
 	}
 	defer free()
-	all, err := r.views.Instances(ctx, session, -1)
+	id, err := r.announce(ctx, session, payload.InstanceStarted{Name: agent, Parent: parent})
+	if tapedeck.KindOf(err) == tapedeck.Conflict { // a run has begun in the thread main
+		id, err = r.announce(ctx, session, payload.InstanceStarted{Name: agent, Parent: parent})
+	}
 	if err != nil {
 		return view.Instance{}, err
 	}
-	if len(all) >= view.MaxInstances {
-		return view.Instance{}, tapedeck.Errorf(tapedeck.TooLarge, "session %s has %d instances; no more are allowed", session, len(all))
+	r.keeper.noteFound(id, session)
+	return r.GetInstance(ctx, view.Ref{Session: session, ID: id})
+}
+
+// announce appends the event that adds an instance, and returns its id.
+func (r *Repository) announce(ctx context.Context, session string, d payload.InstanceStarted) (string, error) {
+	all, err := r.views.Instances(ctx, session, -1)
+	if err != nil {
+		return "", err
 	}
-	d := payload.InstanceStarted{ID: view.NewInstanceID(session), Name: agent, Parent: parent}
+	if len(all) >= view.MaxInstances {
+		return "", tapedeck.Errorf(tapedeck.TooLarge, "session %s has %d instances; no more are allowed", session, len(all))
+	}
+	d.ID = view.NewInstanceID(session)
 	thread := d.ID
 	if len(all) == 0 {
-		thread, d.ID = tapedeck.MainThread, view.AgentInstance(session, agent, tapedeck.MainThread)
+		thread, d.ID = tapedeck.MainThread, view.AgentInstance(session, d.Name, tapedeck.MainThread)
 	}
 	e := payload.NewEvent(d)
 	e.Thread, e.Instance = thread, d.ID
-	if _, err := r.verbs.Append(ctx, tapedeck.Append{Session: session, Events: []tapedeck.Event{e}}); err != nil {
-		return view.Instance{}, err
-	}
-	r.keeper.noteFound(d.ID, session)
-	return r.GetInstance(ctx, view.Ref{Session: session, ID: d.ID})
+	_, err = r.verbs.Append(ctx, tapedeck.Append{Session: session, Events: []tapedeck.Event{e}})
+	return d.ID, err
 }
 
 // GetInstance returns an instance. An unknown or reverted one is

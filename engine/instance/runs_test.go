@@ -183,6 +183,14 @@ func TestManyCalls(t *testing.T) {
 	}
 	w.add(i, `tool_call {"id":"more","name":"Read","arguments":"{}"}`)
 	w.shows(i, append(want, `tool_call {"id":"more","name":"Read","arguments":"{}"}`)...)
+	another := w.create("ses", "tester", "") // its messages come another way
+	d := strings.NewReplacer("tool_calls", "toolCalls").Replace(strings.TrimPrefix(message(600), "assistant_message "))
+	if _, err := w.engine.Append(t.Context(), tapedeck.Append{Session: "ses", Events: []tapedeck.Event{
+		{Type: tapedeck.MessageAdded, Thread: another.ID, Instance: another.ID, Data: json.RawMessage(`{"message":{"id":"m",` + d[1:] + `}`)},
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	w.add(another, user, `tool_result {"tool_call_id":"c599","content":"x"}`) // only more calls are refused
 	for _, r := range []*instance.Repository{w.Repository, instance.New(w.engine, w.views, w.store)} { // a new process knows the same
 		if e, err := r.AppendEvent(t.Context(), i, "tool_call", json.RawMessage(`{"id":"c0","name":"Read","arguments":"{}"}`), ""); err != nil || e.Sequence != 1 {
 			t.Errorf("a known call answers %+v, %v", e, err)

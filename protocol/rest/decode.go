@@ -198,8 +198,12 @@ func checkMembers(b []byte, members []member) error {
 		if string(value) == "null" {
 			null = append(null, name)
 		}
-		if n := slices.IndexFunc(members, func(m member) bool { return strings.EqualFold(m.name, name) }); n >= 0 && len(members[n].members) > 0 && value[0] == '{' {
-			if err := checkMembers(value, members[n].members); err != nil {
+		n := slices.IndexFunc(members, func(m member) bool { return strings.EqualFold(m.name, name) })
+		if n < 0 || len(members[n].members) == 0 {
+			continue
+		}
+		for _, object := range objectsIn(value) {
+			if err := checkMembers(object, members[n].members); err != nil {
 				return err
 			}
 		}
@@ -212,6 +216,17 @@ func checkMembers(b []byte, members []member) error {
 		}
 	}
 	return nil
+}
+
+// objectsIn returns the object that a value is, or the objects of the list that it is.
+func objectsIn(value json.RawMessage) (objects []json.RawMessage) {
+	switch value[0] {
+	case '{':
+		return []json.RawMessage{value}
+	case '[':
+		_ = json.Unmarshal(value, &objects) // it was decoded before
+	}
+	return slices.DeleteFunc(objects, func(o json.RawMessage) bool { return o[0] != '{' })
 }
 
 // missingHints say what to give for some of the required members.
@@ -330,7 +345,7 @@ type member struct {
 	name     string
 	kind     reflect.Kind // of its Go type
 	required bool
-	members  []member // of the object that its value is, if that is a struct
+	members  []member // of the object that its value is, or of each object in it, if that is a struct
 }
 
 // membersOf returns the members of the struct at v, with those of the structs that it
@@ -344,10 +359,11 @@ func membersOfType(t reflect.Type) (out []member) {
 			continue
 		}
 		m := member{name: name, kind: f.Type.Kind(), required: option == ""}
-		if of := f.Type; m.kind == reflect.Struct || m.kind == reflect.Pointer && of.Elem().Kind() == reflect.Struct {
-			if m.kind == reflect.Pointer {
-				of = of.Elem()
-			}
+		of := f.Type
+		for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice {
+			of = of.Elem()
+		}
+		if of.Kind() == reflect.Struct {
 			m.members = membersOfType(of)
 		}
 		out = append(out, m)
