@@ -190,8 +190,10 @@ func TestManyCalls(t *testing.T) {
 	}}); err != nil {
 		t.Fatal(err)
 	}
-	w.add(another, user, `tool_result {"tool_call_id":"c599","content":"x"}`) // only more calls are refused
-	for _, r := range []*instance.Repository{w.Repository, instance.New(w.engine, w.views, w.store)} { // a new process knows the same
+	// Only more calls are refused.
+	w.add(another, user, `tool_result {"tool_call_id":"c599","content":"x"}`)
+	// A new process knows the same.
+	for _, r := range []*instance.Repository{w.Repository, instance.New(w.engine, w.views, w.store)} {
 		if e, err := r.AppendEvent(t.Context(), i, "tool_call", json.RawMessage(`{"id":"c0","name":"Read","arguments":"{}"}`), ""); err != nil || e.Sequence != 1 {
 			t.Errorf("a known call answers %+v, %v", e, err)
 		}
