@@ -84,6 +84,8 @@ function addCall(t: ThreadFold, k: ToolCall): void {
   t.calls.push(rec);
   t.call.set(id, rec);
   rec.madeBy(message_id === undefined ? undefined : t.maker(message_id));
-  const open = k.end_offset === undefined && t.open.get(rec.invocation)?.run !== undefined;
+  const inRun = t.open.get(rec.invocation)?.run !== undefined;
+  const outside = rec.invocation === "" && !t.runs.some((r) => r.invocation === ""); // no run ends it
+  const open = k.end_offset === undefined && (inRun || outside);
   if (open || k.status === "running") t.work(rec.invocation).calls.add(rec);
 }
