@@ -57,35 +57,13 @@ func main() {
 
 func run(ctx context.Context, o options) error {
 	r := &report{only: o.only, inMemory: map[int]float64{}}
-	if err := measureRivals(ctx, o, r); err != nil {
-		return err
-	}
-	if err := measureFloors(ctx, o, r); err != nil {
-		return err
-	}
-	if err := measureStore(ctx, o, r); err != nil {
-		return err
-	}
-	if err := measureDatabases(ctx, o, r); err != nil {
-		return err
-	}
-	if err := measurePostgres(ctx, o, r); err != nil {
-		return err
-	}
-	if err := measureDeck(ctx, o, r); err != nil {
-		return err
-	}
-	if err := measureObserved(ctx, o, r); err != nil {
-		return err
-	}
-	if err := measureSockets(ctx, o, r); err != nil {
-		return err
-	}
-	if err := measureAGUI(ctx, o, r); err != nil {
-		return err
-	}
-	if err := measureWorkflows(ctx, o, r); err != nil {
-		return err
+	for _, measure := range []func(context.Context, options, *report) error{
+		measureRivals, measureFloors, measureStore, measureDatabases, measurePostgres, measureDeck, measureObserved,
+		measureSockets, measureAGUI, measureWorkflows,
+	} {
+		if err := measure(ctx, o, r); err != nil {
+			return err
+		}
 	}
 	if r.wants("views:") {
 		if err := measureViews(ctx, r); err != nil {

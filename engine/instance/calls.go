@@ -14,7 +14,7 @@ import (
 )
 
 // check compares a step with the tool calls of its thread before the step is appended. It
-// refuses a call whose id another call has, and a second result of a call: in the log they
+// refuses a call with the id of another call, and a second result of a call: in the log they
 // would replace the first one, and change a context that was read already. If the context
 // has the same tool_call already, check returns its number, otherwise -1.
 func (k *known) check(s *step, target *found) (int, error) {

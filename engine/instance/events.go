@@ -57,8 +57,9 @@ func tooLong(i *found) error {
 // content is that of the type, see [view.ContextEvent], and is kept as it is. toolCallID may
 // be empty if the content has it.
 //
-// Events in the context never change: a call whose id is taken, and a second result of a
-// call, are a [tapedeck.Conflict]. A call that was appended already is returned unchanged.
+// Events in the context never change. A call with the id of another call is a
+// [tapedeck.Conflict], and so is a second result of a call. A call that was appended already
+// is returned unchanged. More than 500 calls without a result are [tapedeck.TooLarge].
 func (r *Repository) AppendEvent(ctx context.Context, of view.Ref, typ string, content json.RawMessage, toolCallID string) (view.ContextEvent, error) {
 	free, err := r.hold(ctx, of.Session)
 	if err != nil {

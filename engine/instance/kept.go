@@ -9,17 +9,17 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// What is kept in memory has these limits.
+// The limits of a repository's memory.
 const (
-	maxSessions = 64     // sessions whose contexts are kept
+	maxSessions = 64     // sessions whose contexts are known
 	maxCalls    = 20_000 // tool calls in the contexts of one session; more are read again
 	maxMissed   = 1000   // events of others after which a context is read again
-	maxFound    = 10_000 // instances whose session is kept
+	maxFound    = 10_000 // instances whose session is known
 	maxOpen     = 500    // tool calls of a thread without a result: a view knows few more, see [view.Window]
 )
 
 // A kept session has what its writers need to know of its contexts, so that an append does
-// not read them again. Who has the lock of the session may use it.
+// not read them again. A caller must hold the session, see [Repository.hold].
 type kept struct {
 	gen      int64                        // of the session: a recreated session has another one
 	next     int64                        // the offset up to which the contexts are known
@@ -49,7 +49,8 @@ type keeper struct {
 	found    lru.Map[string, string] // sessions by instance
 }
 
-// session returns what is kept of a session; nothing, if that is of another session.
+// session returns what is kept of a session. It begins with nothing if the session is new
+// here, or was deleted and created again.
 func (k *keeper) session(s *tapedeck.Session) *kept {
 	k.mu.Lock()
 	defer k.mu.Unlock()
