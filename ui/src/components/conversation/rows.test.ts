@@ -37,6 +37,11 @@ const mark = (offset: number, to_offset: number, kind: Marker["kind"] = "rewind"
 });
 
 describe("rowsOf", () => {
+  it("has a message before the calls of the same event", () => {
+    const rows = rowsOf({ messages: [message(1)], tool_calls: [call(1), call(2)], runs: [] }, []);
+    expect(rows.map((r) => r.key)).toEqual(["m1", "t1", "t2"]);
+  });
+
   it("has a row for each attempt that replaced another one", () => {
     const retries = [{ from: 3, to: 5, attempt: 2, reason: "it broke off" }];
     const rows = rowsOf(

@@ -47,14 +47,12 @@ export type Parts = Pick<Snapshot, "messages" | "tool_calls" | "runs"> & { permi
 /** The rows of the active items, in the order of their start. */
 export function rowsOf(parts: Parts, markers: Marker[]): Row[] {
   const rows: Row[] = [];
-  const answered = new Set<string>();
-  for (const call of parts.tool_calls) {
-    rows.push(cachedRow(rowOf.tool, call, toolRow));
-    if (call.result) answered.add(call.id);
-  }
+  const answered = new Set(parts.tool_calls.filter((call) => call.result).map((call) => call.id));
+  // A message comes before the calls that its event has, too.
   for (const message of parts.messages) {
     if (isShown(message, answered)) rows.push(cachedRow(rowOf.message, message, messageRow));
   }
+  for (const call of parts.tool_calls) rows.push(cachedRow(rowOf.tool, call, toolRow));
   for (const run of parts.runs) {
     if (run.end_offset !== undefined) rows.push(cachedRow(rowOf.end, run, endRow));
     for (const retry of run.retries ?? []) rows.push(cachedRow(rowOf.retry, retry, retryRow));
