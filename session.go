@@ -103,6 +103,7 @@ type OpenRun struct {
 	Offset     int64     `json:"offset"`             // of its RUN_STARTED
 	Started    time.Time `json:"started_at"`         // time of its RUN_STARTED
 	Owner      string    `json:"owner,omitempty"`    // the engine that holds its lease; "" if an outside program writes the run
+	Implied    bool      `json:"implied,omitempty"`  // an event that its agent sent began it, not a RUN_STARTED of the agent's own, see [Meta]
 	LeaseMS    int64     `json:"lease_ms,omitempty"` // how long its outside program may be silent, in milliseconds; 0 for the lease of the server
 	Parent     string    `json:"parent,omitempty"`   // the parent run, if that was open in another thread at the start: then this is a sub-agent's run
 }
@@ -119,7 +120,7 @@ func newRun(e *Event, open []OpenRun) OpenRun {
 	ours := e.meta()
 	r := OpenRun{Invocation: e.Invocation, Thread: e.ThreadName(), Offset: e.Offset, Started: e.Time, Owner: ours.Owner}
 	if r.Owner == "" {
-		r.LeaseMS = max(0, ours.LeaseMS)
+		r.Implied, r.LeaseMS = ours.Implied, max(0, ours.LeaseMS)
 	}
 	if slices.ContainsFunc(open, func(p OpenRun) bool { return p.Invocation == d.ParentRunID && p.Thread != r.Thread }) {
 		r.Parent = d.ParentRunID
@@ -153,7 +154,11 @@ func (s *Session) Apply(e *Event) {
 			s.Status = StatusPending
 		}
 	case RunStarted:
-		s.Runs = append(slices.Clone(s.Runs), newRun(e, s.Runs))
+		r := newRun(e, s.Runs)
+		if r.Implied && s.Agent == "" { // the program that writes the session has not named its agent before
+			s.Agent = e.meta().Agent
+		}
+		s.Runs = append(slices.Clone(s.Runs), r)
 		s.applyOpen()
 	case RunFinished, RunError:
 		s.Runs = slices.DeleteFunc(slices.Clone(s.Runs), func(r OpenRun) bool { return r.Invocation == e.Invocation })

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -174,11 +175,28 @@ func endEvents(v *order.Verifier, runs []tapedeck.OpenRun, r *tapedeck.OpenRun, 
 		}
 	}
 	for _, ev := range v.Closing(r.Invocation) {
-		markClosed(&ev, t.status)
+		markClosed(&ev, t.status, r.Implied)
 		events = append(events, ev)
 	}
-	t.event.Thread, t.event.Invocation, t.event.Actor = r.Thread, r.Invocation, "tapedeck"
-	return append(events, t.event)
+	end := t.event
+	end.Thread, end.Invocation, end.Actor = r.Thread, r.Invocation, "tapedeck"
+	if r.Implied {
+		end.Data = implied(end.Data)
+	}
+	return append(events, end)
+}
+
+// implied marks the data of the end of a run whose beginning is marked so, see
+// [tapedeck.Meta].
+func implied(data json.RawMessage) json.RawMessage {
+	var d tapedeck.Members
+	_ = json.Unmarshal(data, &d) // the engine has made it
+	var metadata tapedeck.Members
+	_ = json.Unmarshal(d["metadata"], &metadata) // it may be absent
+	ours := tapedeck.MetaOf(metadata)
+	ours.Implied = true
+	d["metadata"] = object(ours.In(metadata))
+	return object(d)
 }
 
 // startedBy reports whether another run started a run as that of a sub-agent, which
@@ -223,9 +241,9 @@ func (t terminal) forDescendant() terminal {
 }
 
 // markClosed marks an event that closes something: the end of the run closed it, not
-// the agent.
-func markClosed(ev *tapedeck.Event, by tapedeck.Status) {
-	mark := object(map[string]any{"metadata": tapedeck.Meta{Closed: by}.In(nil)})
+// the agent. implied is that of the run.
+func markClosed(ev *tapedeck.Event, by tapedeck.Status, implied bool) {
+	mark := object(map[string]any{"metadata": tapedeck.Meta{Closed: by, Implied: implied}.In(nil)})
 	ev.Data = append(append(ev.Data[:len(ev.Data)-1], ','), mark[1:]...) // the data is not empty: it has an id
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // Create creates a session with session.created as its first event. An id that
@@ -188,7 +189,8 @@ func (e *Engine) renamed(ctx context.Context, r *api.Rename) (data json.RawMessa
 	return object(d), seen, nil
 }
 
-// Close closes a session: nothing can be appended to it any more. While a run is open
+// Close closes a session: nothing can be appended to it any more. It ends the runs that are
+// implied, because their agents may never say that they are done. While another run is open
 // this is a [tapedeck.Conflict]. Closing a closed session does nothing.
 func (e *Engine) Close(ctx context.Context, session, actor string) error {
 	defer e.feeder.hold(session)()
@@ -197,18 +199,38 @@ func (e *Engine) Close(ctx context.Context, session, actor string) error {
 		if err != nil || s.Closed {
 			return err
 		}
+		ends, err := e.impliedEnds(ctx, session)
+		if err != nil {
+			return err
+		}
 		_, err = e.write(ctx, tapedeck.Append{
-			Session: session, Close: true, // refused while a run is open
-			Events: append(withdrawn(s.Inputs, "the session was closed", actor), tapedeck.Event{Type: tapedeck.SessionClosed, Actor: actor}),
+			Session: session, Close: true, Expect: &s.Head, // refused while a run is open
+			Events: append(append(ends, withdrawn(s.Inputs, "the session was closed", actor)...), tapedeck.Event{Type: tapedeck.SessionClosed, Actor: actor}),
 		}, sameInputs(&s, ""))
 		if isClosed(err) {
 			return nil // it was closed meanwhile
 		}
-		if !errors.Is(err, errMoved) {
+		if refused := (*tapedeck.AppendError)(nil); !errors.Is(err, errMoved) && !(errors.As(err, &refused) && refused.Refusal == tapedeck.RefusedOffset) {
 			return err
 		}
 	}
-	return tapedeck.Errorf(tapedeck.Unavailable, "the queue of session %s is constantly changed by others", session).WithHint("try again")
+	return tapedeck.Errorf(tapedeck.Unavailable, "session %s is constantly changed by others", session).WithHint("try again")
+}
+
+// impliedEnds returns the events that end the open runs that are implied.
+func (e *Engine) impliedEnds(ctx context.Context, session string) (events []tapedeck.Event, err error) {
+	_, v, err := e.current(ctx, session)
+	if err != nil {
+		return nil, err
+	}
+	runs := v.Runs()
+	end := terminal{event: payload.NewEvent(payload.RunFinished{Outcome: &payload.Outcome{Type: payload.OutcomeSuccess}}), status: tapedeck.StatusComplete}
+	for i := range runs {
+		if runs[i].Implied {
+			events = append(events, endEvents(v, runs, &runs[i], end)...)
+		}
+	}
+	return events, nil
 }
 
 // Delete cancels the runs of a session and deletes the session.

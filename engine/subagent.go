@@ -178,7 +178,7 @@ func (a *subagents) endEvents(s *subagent, by *tapedeck.Event, t terminal) (even
 		}
 	}
 	for _, ev := range s.order.Closing(s.invocation) {
-		markClosed(&ev, t.status)
+		markClosed(&ev, t.status, false)
 		events = append(events, s.event(by, ev))
 	}
 	t.event.Actor = "tapedeck"

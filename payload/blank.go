@@ -17,11 +17,14 @@ func Blank(e *tapedeck.Event) json.RawMessage {
 	if t := typeByName[e.Type]; t != nil {
 		b = t.layout.blank(b, 1, e.Data)
 	}
+	kept := tapedeck.Meta{Implied: e.Implied()}
 	if e.Type == tapedeck.RunFinished {
 		var s tapedeck.Session
-		if s.Apply(e); s.Resumable != nil {
-			b = jsonobj.AppendMembers(jsonobj.AppendName(b, 1, "metadata"), tapedeck.Meta{Resumable: s.Resumable}.In(nil))
-		}
+		s.Apply(e)
+		kept.Resumable = s.Resumable
+	}
+	if kept.Implied || kept.Resumable != nil {
+		b = jsonobj.AppendMembers(jsonobj.AppendName(b, 1, "metadata"), kept.In(nil))
 	}
 	return append(b, '}')
 }

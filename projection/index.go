@@ -38,6 +38,11 @@ func (x *indexState) index() view.Index {
 	return all
 }
 
+// counts returns the numbers of both parts as one.
+func (x *indexState) counts() view.ChannelCounts {
+	return x.whole.Channels.Join(0, x.tail.Channels, x.tail.From)
+}
+
 // piecesPerWhole is after how many pieces of an index the whole is saved.
 const piecesPerWhole = 10
 
@@ -63,23 +68,32 @@ func (p *Projections) Index(ctx context.Context, session string, at int64) (view
 }
 
 func (p *Projections) index(ctx context.Context, f *folded, s *tapedeck.Session, at int64) (view.Index, error) {
+	x, err := p.foldIndex(ctx, f, s, at)
+	if err != nil {
+		return view.Index{}, err
+	}
+	return x.index(), nil
+}
+
+// foldIndex folds the index up to an offset. The caller may use it until it releases f.
+func (p *Projections) foldIndex(ctx context.Context, f *folded, s *tapedeck.Session, at int64) (*indexState, error) {
 	x := f.folds.index
 	if x == nil || x.next > at {
 		var err error
 		if x, err = p.nearestIndex(ctx, s, at); err != nil {
-			return view.Index{}, err
+			return nil, err
 		}
 	}
 	if at == s.Head {
 		f.folds.index = nil // a failure leaves it half folded
 	}
 	if err := p.forward(ctx, s, view.NewTimeline(nil), folds{index: x}, at); err != nil {
-		return view.Index{}, err
+		return nil, err
 	}
 	if at == s.Head {
 		f.folds.index = x
 	}
-	return x.index(), nil
+	return x, nil
 }
 
 // A storedIndex is an index without its methods: package json reads a type that decodes

@@ -29,7 +29,7 @@ type Summary struct {
 	ElapsedMS   int64 `json:"elapsed_ms"`           // the part of it that is the session's own
 	DurationMS  int64 `json:"duration_ms"`          // the duration of all runs in the recording; an open run counts up to the newest event
 
-	Turns      int64                     `json:"turns"`       // runs that a user's message began
+	Turns      int64                     `json:"turns"`       // runs that a user's message began; of a run that is implied (see [tapedeck.Meta]), the messages of its agent
 	ModelTurns int64                     `json:"model_turns"` // model calls, as far as the events tell them apart
 	Runs       map[tapedeck.Status]int64 `json:"runs"`        // number by status, running ones included; runs of sub-agents do not count
 	Messages   map[string]int64          `json:"messages"`    // number by role

@@ -14,6 +14,7 @@ import (
 type runTally struct {
 	BegunMS int64        `json:"begun_ms"`          // its position in the recording
 	Asked   bool         `json:"asked,omitempty"`   // a user's message began it
+	Implied bool         `json:"implied,omitempty"` // it has a turn for each message of the agent, see [tapedeck.Meta]
 	Sub     bool         `json:"sub,omitempty"`     // the run of a sub-agent, which is counted in its parent run
 	Turn    int          `json:"turn,omitempty"`    // the highest number of a model call so far
 	Turns   int64        `json:"turns,omitempty"`   // number of model calls that have a number
@@ -100,7 +101,8 @@ func (f *SummaryFold) runStarted(e *tapedeck.Event) {
 		Metadata json.RawMessage `json:"metadata"`
 	}
 	_ = decode(e, &d) // other shapes are ignored
-	r := &runTally{BegunMS: f.s.Clock.DurationMS, Sub: payload.IsSubThread(e.Thread), Agent: agentOf(e, tapedeck.MetaOf(d.Metadata).Agent)}
+	ours := tapedeck.MetaOf(d.Metadata)
+	r := &runTally{BegunMS: f.s.Clock.DurationMS, Sub: payload.IsSubThread(e.Thread), Implied: ours.Implied, Agent: agentOf(e, ours.Agent)}
 	if n := len(d.Input.Messages); !r.Sub && (f.s.Asked[e.ThreadName()] || n > 0 && d.Input.Messages[n-1].Role == payload.RoleUser) {
 		f.noteRequest(r)
 		delete(f.s.Asked, e.ThreadName())
@@ -231,8 +233,11 @@ func (f *SummaryFold) messageStart(e *tapedeck.Event) {
 		return
 	}
 	f.say(e, d.MessageID, d.Role, "")
-	if d.Role == payload.RoleUser {
+	switch r := f.s.Runs[e.Invocation]; {
+	case d.Role == payload.RoleUser:
 		f.userSaid(e)
+	case r != nil && r.Implied:
+		f.s.Sum.Turns++
 	}
 }
 
