@@ -154,7 +154,7 @@ func (d *Deck) newHandler() http.Handler {
 	})
 	out := server.Options{
 		REST: api,
-		Task: task.Default(tasks, api),
+		Task: task.Default(tasks, api), Channels: rest.InChannels(api),
 		Durable: durable.New(durable.Options{
 			Store: u.sessions, Verbs: u.verbs, Views: u.views, Fork: u.forkAt, Subscriptions: d.subs,
 			LongPoll: o.LongPoll, MaxBody: o.MaxBody, Logger: o.Logger,

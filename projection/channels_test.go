@@ -17,14 +17,21 @@ func checkChannels(t *testing.T, p *projection.Projections, l tapedeck.Log, sess
 			t.Fatal(err)
 		}
 		head = e.Offset + 1
-		if got, err := p.ChannelNumber(t.Context(), session, e.Offset); e.Offset%7 == 0 && (err != nil || got != number) {
+		sampled := e.Offset%7 == 0 || e.Offset%1000 < 2
+		if !sampled {
+			if view.InChannels(&e) {
+				number++
+			}
+			continue
+		}
+		if got, err := p.ChannelNumber(t.Context(), session, e.Offset); err != nil || got != number {
 			t.Fatalf("%d events of the form are before offset %d, not %d; %v", number, e.Offset, got, err)
 		}
 		if !view.InChannels(&e) {
 			continue
 		}
-		if offset, n, err := p.ChannelPlace(t.Context(), session, number); err != nil || n != number || offset > e.Offset || offset < e.Offset-20 {
-			t.Fatalf("event %d of the form is at offset %d, not from %d on (number %d); %v", number, e.Offset, offset, n, err)
+		if offset, n, err := p.ChannelPlace(t.Context(), session, number); err != nil || n != number || offset != e.Offset {
+			t.Fatalf("event %d of the form is at offset %d, not %d (number %d); %v", number, e.Offset, offset, n, err)
 		}
 		number++
 	}

@@ -107,11 +107,11 @@ func (f *forwarding) saveAt(ctx context.Context, n int64) {
 	}
 	if f.index != nil && f.index.next == n {
 		holder := f.p.holder(ctx, f.s, n)
-		f.save(ctx, &holder, indexes, n, f.index.tail)
+		f.save(ctx, &holder, indexes, n, f.index.tail.stored())
 		f.saveNames(ctx, &holder, n)
 		f.index.close(n)
 		if n%f.p.wholeStep() == 0 {
-			f.save(ctx, &holder, wholes, n, &f.index.whole)
+			f.save(ctx, &holder, wholes, n, f.index.whole.stored())
 		}
 	}
 }

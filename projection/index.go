@@ -9,15 +9,23 @@ import (
 
 // An indexState is the index of a session in two parts.
 type indexState struct {
-	whole view.Index // up to a boundary
-	tail  view.Index // from there on
-	next  int64      // the offset of the event that it needs next
+	whole indexPart // up to a boundary
+	tail  indexPart // from there on
+	next  int64     // the offset of the event that it needs next
 
 	names names // in the events of the tail
 }
 
+// An indexPart is the index of a part of a log, with the numbers of its events in the form of
+// the six channels.
+type indexPart struct {
+	view.Index
+	channels view.ChannelCounts
+}
+
 func (x *indexState) apply(e *tapedeck.Event) {
 	if e.Offset >= x.next {
+		x.tail.channels.Count(x.tail.From, e)
 		x.tail.Apply(e)
 		x.names.apply(e)
 		x.next = e.Offset + 1
@@ -26,21 +34,25 @@ func (x *indexState) apply(e *tapedeck.Event) {
 
 // close joins the tail to the whole at a boundary, and begins a new tail.
 func (x *indexState) close(n int64) {
-	x.whole.Append(x.tail)
+	x.whole.channels = x.counts()
+	x.whole.Append(x.tail.Index)
 	x.whole.Keyframes = append(x.whole.Keyframes, n)
-	x.tail, x.names = x.whole.Next(), names{}
+	x.tail, x.names = x.whole.next(), names{}
 }
+
+// next returns a part without events that follows x.
+func (x *indexPart) next() indexPart { return indexPart{Index: x.Index.Next()} }
 
 // index returns a copy of both parts as one.
 func (x *indexState) index() view.Index {
 	all := x.whole.Clone()
-	all.Append(x.tail)
+	all.Append(x.tail.Index)
 	return all
 }
 
 // counts returns the numbers of both parts as one.
 func (x *indexState) counts() view.ChannelCounts {
-	return x.whole.Channels.Join(0, x.tail.Channels, x.tail.From)
+	return x.whole.channels.Join(x.whole.From, x.tail.channels, x.tail.From)
 }
 
 // piecesPerWhole is after how many pieces of an index the whole is saved.
@@ -96,9 +108,20 @@ func (p *Projections) foldIndex(ctx context.Context, f *folded, s *tapedeck.Sess
 	return x, nil
 }
 
-// A storedIndex is an index without its methods: package json reads a type that decodes
-// itself twice as often, and an index can be large.
-type storedIndex view.Index
+// A storedIndex is the JSON of a part of an index. The index in it has no methods: package
+// json reads a type that decodes itself twice as often, and an index can be large.
+type storedIndex struct {
+	Index    plainIndex         `json:"index"`
+	Channels view.ChannelCounts `json:"channels"`
+}
+
+type plainIndex view.Index
+
+// stored returns the part for a checkpoint.
+func (x *indexPart) stored() storedIndex { return storedIndex{plainIndex(x.Index), x.channels} }
+
+// part returns the part of a checkpoint.
+func (s *storedIndex) part() indexPart { return indexPart{view.Index(s.Index), s.Channels} }
 
 // nearestIndex returns the index up to the newest offset at which saved pieces give
 // it.
@@ -106,15 +129,16 @@ func (p *Projections) nearestIndex(ctx context.Context, s *tapedeck.Session, at 
 	x := new(indexState)
 	for k := at / p.wholeStep() * p.wholeStep(); k > 0; k -= p.wholeStep() {
 		holder := p.holder(ctx, s, k)
-		found, err := p.load(ctx, &holder, wholes, k, (*storedIndex)(&x.whole))
+		var whole storedIndex
+		found, err := p.load(ctx, &holder, wholes, k, &whole)
 		if err != nil {
 			return nil, err
 		}
-		if found && x.whole.From == 0 && x.whole.At == k {
-			x.next, x.tail = k, x.whole.Next()
+		if found && whole.Index.From == 0 && whole.Index.At == k {
+			x.whole = whole.part()
+			x.next, x.tail = k, x.whole.next()
 			break
 		}
-		x.whole = view.Index{}
 	}
 	return x, p.addPieces(ctx, s, x, at)
 }
@@ -123,12 +147,12 @@ func (p *Projections) nearestIndex(ctx context.Context, s *tapedeck.Session, at 
 func (p *Projections) addPieces(ctx context.Context, s *tapedeck.Session, x *indexState, at int64) error {
 	for to := x.next + p.options.Every; to <= at; to += p.options.Every {
 		holder := p.holder(ctx, s, to)
-		var piece view.Index
-		found, err := p.load(ctx, &holder, indexes, to, (*storedIndex)(&piece))
-		if err != nil || !found || piece.From != x.next || piece.At != to {
+		var piece storedIndex
+		found, err := p.load(ctx, &holder, indexes, to, &piece)
+		if err != nil || !found || piece.Index.From != x.next || piece.Index.At != to {
 			return err
 		}
-		x.tail, x.next = piece, to
+		x.tail, x.next = piece.part(), to
 		x.close(to)
 	}
 	return nil
@@ -158,5 +182,5 @@ func (p *Projections) indexFrom(ctx context.Context, s *tapedeck.Session, from, 
 			return view.Index{}, err
 		}
 	}
-	return x.whole, nil
+	return x.whole.Index, nil
 }

@@ -26,18 +26,21 @@ type Meter interface {
 
 // roots are what paths of protocols begin with. The first that fits counts.
 var roots = []struct{ path, protocol string }{
-	{"/v1/stream", "durable-streams"}, {"/api/v1/", "http"}, {"/api/a2a/", "a2a"}, {"/api/", "http"}, {taskRoot + "/", "task"}, {"/mcp", "mcp"},
+	{"/v1/stream", "durable-streams"}, {"/api/v1/", "http"}, {"/api/a2a/", "a2a"}, {"/api/", "http"}, {taskRoot + "/", "task"}, {channelsRoot + "/", "channels"}, {"/mcp", "mcp"},
 	{"/agui/", "ag-ui"}, {"/copilotkit", "ag-ui"}, {"/aisdk/", "ai-sdk"}, {"/a2a/", "a2a"}, {"/.well-known/agent", "a2a"},
 }
 
-// protocolOf returns the name of the protocol of a path, other for what is none.
+// otherProtocol stands for the screen and everything else that no protocol has.
+const otherProtocol = "other"
+
+// protocolOf returns the name of the protocol of a path.
 func protocolOf(path string) string {
 	for _, r := range roots {
 		if strings.HasPrefix(path, r.path) {
 			return r.protocol
 		}
 	}
-	return "other"
+	return otherProtocol
 }
 
 // A measured response sees the status of an answer, and whether it is a stream.

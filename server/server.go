@@ -23,13 +23,14 @@ import (
 
 // Options configure the server.
 type Options struct {
-	REST    http.Handler // the HTTP API, under /api/v1
-	Task    http.Handler // the HTTP API for clients of the task protocol, under /sse; nil for none
-	Durable http.Handler // Durable Streams, under /v1/stream
-	MCP     http.Handler // the Model Context Protocol, at /mcp; nil for none
-	AGUI    http.Handler // AG-UI under /agui, and for CopilotKit under /copilotkit; nil for none
-	AISDK   http.Handler // the UI message stream of the AI SDK, under /aisdk; nil for none
-	A2A     http.Handler // A2A, under /a2a and /api/a2a, and its cards; nil for none
+	REST     http.Handler // the HTTP API, under /api/v1
+	Task     http.Handler // the HTTP API for clients of the task protocol, under /sse; nil for none
+	Channels http.Handler // the HTTP API in the form of the six channels, under /channels; nil for none
+	Durable  http.Handler // Durable Streams, under /v1/stream
+	MCP      http.Handler // the Model Context Protocol, at /mcp; nil for none
+	AGUI     http.Handler // AG-UI under /agui, and for CopilotKit under /copilotkit; nil for none
+	AISDK    http.Handler // the UI message stream of the AI SDK, under /aisdk; nil for none
+	A2A      http.Handler // A2A, under /a2a and /api/a2a, and its cards; nil for none
 
 	IsKagent func(*http.Request) bool // reports whether A2A answers a request below /api: one of kagent's; nil for none
 
@@ -106,6 +107,9 @@ func New(o Options) http.Handler {
 	o.mount(mux, "/api/", o.outside(alias(o.REST)))
 	if o.Task != nil {
 		o.mount(mux, taskRoot+"/", within(taskRoot, o.Task))
+	}
+	if o.Channels != nil {
+		o.mount(mux, channelsRoot+"/", within(channelsRoot, o.Channels))
 	}
 	if o.MCP != nil {
 		mux.Handle("/mcp", o.MCP)
@@ -214,8 +218,8 @@ func (o *Options) fail(w http.ResponseWriter, r *http.Request, err error) {
 //
 // A path with an empty segment or with ".." never reaches mux, which would redirect it:
 // a path with an empty id would reach another endpoint. Such a path goes to Durable or
-// REST, which answers with an error. Outside of their roots and taskRoot the answer is
-// 404.
+// REST, which answers with an error. Outside of their roots, taskRoot and channelsRoot the
+// answer is 404.
 func (o *Options) handlerFor(u *url.URL, mux http.Handler) http.Handler {
 	p, escaped := u.Path, u.RawPath != ""
 	if escaped {
@@ -228,7 +232,7 @@ func (o *Options) handlerFor(u *url.URL, mux http.Handler) http.Handler {
 	case strings.HasPrefix(p, "/v1/stream/"):
 		return o.Durable
 	case strings.HasPrefix(p, "/api/v1/"), unclean && strings.HasPrefix(p, "/api/"),
-		unclean && o.Task != nil && strings.HasPrefix(p, taskRoot+"/"):
+		unclean && o.Task != nil && strings.HasPrefix(p, taskRoot+"/"), unclean && o.Channels != nil && strings.HasPrefix(p, channelsRoot+"/"):
 		return o.REST
 	case unclean:
 		return http.HandlerFunc(o.nothing)
@@ -264,6 +268,10 @@ func (o *Options) mountPages(mux *http.ServeMux) {
 // taskRoot begins the base URL of clients of the task protocol. They append
 // /api/v1/sessions and so on.
 const taskRoot = "/sse"
+
+// channelsRoot begins the base URL of clients of the form of the six channels, which append
+// the same.
+const channelsRoot = "/channels"
 
 // valGeneration is the generation of the HTTP API: a number that grows when clients that
 // exist could read its answers wrongly. packages/client/src/http.ts has the same.
@@ -366,9 +374,7 @@ func notAllowed(origin string) error {
 // server's own origin.
 func isCode(r *http.Request) bool {
 	dest := r.Header["Sec-Fetch-Dest"]
-	p := r.URL.Path
-	isProtocol := func(root string) bool { return strings.HasPrefix(p, root) }
-	if len(dest) == 0 || p != "/mcp" && !slices.ContainsFunc([]string{"/v1/", "/api/", "/a2a/"}, isProtocol) {
+	if len(dest) == 0 || protocolOf(r.URL.Path) == otherProtocol {
 		return false
 	}
 	switch dest[0] {

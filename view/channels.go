@@ -48,8 +48,8 @@ const channelBlock = 1000
 // the first offset of the part.
 type ChannelCounts []int64
 
-// count counts an event. first is the first offset of the part.
-func (c *ChannelCounts) count(first int64, e *tapedeck.Event) {
+// Count counts an event. first is the first offset of the part.
+func (c *ChannelCounts) Count(first int64, e *tapedeck.Event) {
 	n := int64(0)
 	if InChannels(e) {
 		n = 1

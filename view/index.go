@@ -41,7 +41,6 @@ type Index struct {
 	Gaps        []Gap               `json:"gaps"`              // the longest 1,000, by offset
 	GapsLeftOut int64               `json:"gaps_left_out,omitempty"`
 	Density     Density             `json:"density"`
-	Channels    ChannelCounts       `json:"channels,omitempty"`  // numbers the events in the form of the six channels; absent in what clients get
 	Keyframes   []int64             `json:"keyframes,omitempty"` // offsets at which a snapshot is stored; the caller sets it
 
 	cache *indexCache
@@ -136,7 +135,7 @@ func (x *Index) Limited(limit int) Index {
 		}
 		y.Keyframes = kept
 	}
-	y.cache, y.Channels = nil, nil // the copy is for reading only
+	y.cache = nil // the copy is for reading only
 	return y
 }
 
@@ -158,7 +157,6 @@ func (x *Index) prepare() {
 	x.Invocations, x.Markers, x.Gaps = slices.Clone(x.Invocations), slices.Clone(x.Markers), slices.Clone(x.Gaps)
 	x.Stretches = slices.Clone(x.Stretches)
 	x.Forks, x.Keyframes, x.Density.Counts = slices.Clone(x.Forks), slices.Clone(x.Keyframes), slices.Clone(x.Density.Counts)
-	x.Channels = slices.Clone(x.Channels)
 	x.Marked, x.Thinned = maps.Clone(x.Marked), maps.Clone(x.Thinned)
 	for i := range x.Invocations {
 		x.cache.places[x.Invocations[i].Invocation] = i
@@ -184,7 +182,6 @@ func (x *Index) Apply(e *tapedeck.Event) {
 	x.At = e.Offset + 1
 	x.Events++
 	x.Density.add(x.DurationMS, 1)
-	x.Channels.count(x.From, e)
 	var v *IndexedInvocation
 	if e.Invocation != "" {
 		v = x.invocation(e)
@@ -258,7 +255,6 @@ func (x *Index) Append(next Index) {
 			x.Density.addSlot(next.Density.slotStart(i), next.Density.WidthMS, n)
 		}
 	}
-	x.Channels = x.Channels.Join(x.From, next.Channels, next.From)
 	x.joinInvocations(&next)
 	x.joinMarkers(&next)
 	x.joinStretches(&next)

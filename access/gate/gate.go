@@ -136,11 +136,13 @@ var (
 		"/api/v1/sessions/*/stream", "/api/v1/sessions/*/events",
 		"/api/sessions/*/stream", "/api/sessions/*/events",
 		"/sse/*/sessions/*/events", "/sse/*/sessions/*/stream", "/sse/api/v1/sessions/*/events", "/sse/api/v1/sessions/*/stream",
+		"/channels/*/sessions/*/events", "/channels/*/sessions/*/stream", "/channels/api/v1/sessions/*/events", "/channels/api/v1/sessions/*/stream",
 		"/aisdk/*/*/stream", "/a2a/*/tasks/*:subscribe", "/api/a2a/*/*/tasks/*:subscribe",
 	}
 	sockets = []string{
 		"/api/v1/ws", "/api/v1/sessions/*/ws", "/api/v1/sessions/*/ws/replay", "/api/ws", "/api/sessions/*/ws", "/api/sessions/*/ws/replay",
 		"/sse/api/v1/ws", "/sse/api/v1/sessions/*/ws", "/sse/api/v1/sessions/*/ws/replay",
+		"/channels/api/v1/ws", "/channels/api/v1/sessions/*/ws", "/channels/api/v1/sessions/*/ws/replay",
 	}
 )
 

@@ -20,6 +20,8 @@ type Views interface {
 	Summary(ctx context.Context, session string, at int64) (view.Summary, error)
 	Index(ctx context.Context, session string, at int64) (view.Index, error)
 	Branches(ctx context.Context, session string, at int64) (view.Tree, error)
+	ChannelPlace(ctx context.Context, session string, n int64) (offset, number int64, err error)
+	ChannelNumber(ctx context.Context, session string, at int64) (number int64, err error)
 	FindInvocation(ctx context.Context, session, invocation string) (offset int64, found bool, err error)
 	Workflow(ctx context.Context, session, thread string, at int64) (*view.Workflow, error)
 	Epoch() string
@@ -186,6 +188,32 @@ func (v *Shown) FindInvocation(ctx context.Context, session, invocation string) 
 		return 0, false, err
 	}
 	return offset, found, err
+}
+
+// ChannelPlace finds an event in the form of the six channels.
+func (v *Shown) ChannelPlace(ctx context.Context, session string, n int64) (offset, number int64, err error) {
+	ctx, i, err := v.g.allow(ctx, session, access.Read)
+	if err != nil {
+		return 0, 0, err
+	}
+	offset, number, err = v.views.ChannelPlace(ctx, session, n)
+	if err == nil && i.IsFrozen() && offset > i.Limits.Before {
+		offset = i.Limits.Before
+		number, err = v.views.ChannelNumber(ctx, session, offset)
+	}
+	return offset, number, err
+}
+
+// ChannelNumber counts the events in the form of the six channels.
+func (v *Shown) ChannelNumber(ctx context.Context, session string, at int64) (number int64, err error) {
+	ctx, i, err := v.g.allow(ctx, session, access.Read)
+	if err != nil {
+		return 0, err
+	}
+	if i.IsFrozen() {
+		at = min(at, i.Limits.Before)
+	}
+	return v.views.ChannelNumber(ctx, session, at)
 }
 
 // Epoch changes when an event of any session was erased.

@@ -369,8 +369,11 @@ func querySchema(r *rest.Route, name string) *schema {
 		if r.Path == "/import" {
 			return oneOf(anys(importFormats)...)
 		}
+		if r.Path == "/sessions/{id}/summary" {
+			return oneOf("native", "channels")
+		}
 		if isFilter {
-			return oneOf("native", "task")
+			return oneOf("native", "task", "channels")
 		}
 	case "begin":
 		return oneOf("task", "new")

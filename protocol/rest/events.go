@@ -26,8 +26,11 @@ func (h *handler) events(w http.ResponseWriter, r *http.Request) error {
 		return h.serveTask(w, r)
 	}
 	w.Header().Add("Vary", "Accept")
-	if httpapi.WantsStream(r) {
+	switch {
+	case httpapi.WantsStream(r):
 		return h.stream(w, r)
+	case isChannels(r):
+		return h.channelPage(w, r)
 	}
 	id, err := httpapi.SessionID(r)
 	if err != nil {

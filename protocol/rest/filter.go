@@ -24,7 +24,7 @@ var channelNames = []string{
 }
 
 func parseFilter(q *httpapi.Query) filter {
-	q.OneOf("format", "native", "native", "task") // see isTask
+	q.OneOf("format", "native", "native", "task", "channels") // see isTask and isChannels
 	return filter{
 		Filter: view.Filter{
 			Channels:    q.List("channel", checkChannel),

@@ -141,6 +141,10 @@ type HistoryViews interface {
 	Summary(ctx context.Context, session string, at int64) (view.Summary, error)
 	Index(ctx context.Context, session string, at int64) (view.Index, error)
 	Branches(ctx context.Context, session string, at int64) (view.Tree, error)
+
+	// ChannelPlace and ChannelNumber number the events in the form of the six channels.
+	ChannelPlace(ctx context.Context, session string, n int64) (offset, number int64, err error)
+	ChannelNumber(ctx context.Context, session string, at int64) (number int64, err error)
 }
 
 // Contexts stores the context of each instance of an agent as a list of events.

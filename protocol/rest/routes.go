@@ -289,7 +289,7 @@ func viewRoutes() []Route {
 		viewRoute("tasks", "List the newest tasks.", api.Tasks{}, (*handler).tasks, thread, limit, before),
 		viewRoute("instances", "List the instances of agents.", api.Instances{}, (*handler).instances),
 		viewRoute("context", "Show what a model receives.", api.Context{}, (*handler).context, "instance", thread, limit),
-		viewRoute("summary", "Sum up what the session has used and changed.", view.Summary{}, (*handler).summary),
+		viewRoute("summary", "Sum up what the session has used and changed.", view.Summary{}, (*handler).summary, "format"),
 		viewRoute("branches", "List the reverted parts of the session and its forks.", api.Branches{}, (*handler).branches),
 		viewRoute("workflow", "Show the workflow of the session.", api.SessionWorkflow{}, (*handler).sessionWorkflow, thread),
 		viewRoute("replay-index", "Show the data that a player needs.", view.Index{}, (*handler).replayIndex, limit),

@@ -32,6 +32,9 @@ func (h *handler) create(w http.ResponseWriter, r *http.Request) error {
 	}
 	in.Labels = withLabels(in.Labels, labelProject, in.Project, labelTask, in.Task)
 	in.State = given(in.State)
+	if _, said := in.Labels[api.PresenceLabel]; isChannels(r) && !said { // presence is one of the channels
+		in.Labels = withLabels(in.Labels, api.PresenceLabel, api.PresenceStored)
+	}
 	s, err := h.Verbs.Create(r.Context(), in.NewSession)
 	if err != nil {
 		return err

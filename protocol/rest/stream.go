@@ -66,8 +66,11 @@ func parseSubscription(r *http.Request) (subscription, error) {
 // the id of the last event. Only the status 204 stops it. So the last frame of a
 // stream that is complete must have an id that tells a reconnect apart.
 func (h *handler) stream(w http.ResponseWriter, r *http.Request) error {
-	if isTask(r) {
+	switch {
+	case isTask(r):
 		return h.serveTask(w, r)
+	case isChannels(r):
+		return h.channelStream(w, r)
 	}
 	f, err := h.subscribe(w, r)
 	if f == nil {
@@ -125,7 +128,7 @@ func (h *handler) follow(r *http.Request, f *follower) error {
 		case err != nil && !f.out.Started():
 			return err
 		case err != nil:
-			h.breakOff(r, f, err)
+			h.breakOff(r, f.out, err)
 			return nil
 		}
 	}
@@ -165,11 +168,11 @@ func (s *subscription) ends(e *tapedeck.Event) bool {
 
 // breakOff ends a stream that cannot continue. The client reconnects and learns the
 // reason then, as far as it may.
-func (h *handler) breakOff(r *http.Request, f *follower, err error) {
+func (h *handler) breakOff(r *http.Request, out *sse.Stream, err error) {
 	switch kind := tapedeck.KindOf(err); {
 	case r.Context().Err() != nil, errors.Is(err, sse.ErrDisconnected):
 	case kind == tapedeck.NotFound, kind == tapedeck.Gone, kind == tapedeck.Replaced:
-		_ = f.out.Send(sse.AppendFrame(nil, "", "end", []byte(`{"reason":"deleted"}`))) // the stream ends in any case
+		_ = out.Send(sse.AppendFrame(nil, "", "end", []byte(`{"reason":"deleted"}`))) // the stream ends in any case
 	default:
 		problem.Log(r, err, h.Logger)
 	}

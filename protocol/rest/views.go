@@ -22,6 +22,8 @@ type viewing struct {
 	session tapedeck.Session
 	at      int64 // the view is as of this offset
 	query   *httpapi.Query
+
+	channels bool // in the form of the six channels, see isChannels
 }
 
 // A makeView returns the view of a session as of an offset.
@@ -34,7 +36,7 @@ func (f makeView) serve(parameters []string) func(*handler, http.ResponseWriter,
 		if err != nil {
 			return err
 		}
-		v := viewing{query: httpapi.ParseQuery(r, parameters...)}
+		v := viewing{channels: isChannels(r), query: httpapi.ParseQuery(r, parameters...)}
 		at, life := v.query.AtCursor()
 		v.at = at
 		if v.query.Err != nil {
@@ -150,7 +152,14 @@ func threads(s *view.Snapshot) any {
 }
 
 func (h *handler) summary(ctx context.Context, v *viewing) (any, error) {
-	return h.Views.Summary(ctx, v.session.ID, v.at)
+	if v.query.OneOf("format", "native", "native", "channels"); v.query.Err != nil {
+		return nil, v.query.Err
+	}
+	s, err := h.Views.Summary(ctx, v.session.ID, v.at)
+	if err != nil || !v.channels {
+		return s, err
+	}
+	return s.Short(), nil
 }
 
 func (h *handler) replayIndex(ctx context.Context, v *viewing) (any, error) {

@@ -1,13 +1,12 @@
 package channels
 
 import (
-	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/payload"
+	"github.com/tapedeck/tapedeck/view"
 )
 
 // thread returns the thread of the agent of e.
@@ -28,7 +27,9 @@ func (t *Translator) open(e *event) (string, []tapedeck.Event) {
 	}
 	id := t.newID("run_")
 	t.Runs = append(slices.Clip(t.Runs), tapedeck.OpenRun{Invocation: id, Thread: thread(e)})
-	begin := payload.NewEvent(payload.RunStarted{ThreadID: thread(e), RunID: id})
+	begin := payload.NewEvent(payload.RunStarted{ThreadID: thread(e), RunID: id, Common: payload.Common{
+		Metadata: tapedeck.Meta{Implied: true, Agent: e.AgentID}.In(nil),
+	}})
 	begin.Thread, begin.Invocation, begin.Actor = thread(e), id, actor(e)
 	return id, []tapedeck.Event{begin}
 }
@@ -55,9 +56,18 @@ func (e *event) in(run string, out []tapedeck.Event, payloads ...payload.Payload
 	return out
 }
 
-// origin returns the translated event, which the new event keeps unchanged.
+// origin returns the translated event, which the event that stands for it keeps unchanged.
 func (e *event) origin() payload.Attributed {
 	return payload.Attributed{Common: payload.Common{RawEvent: e.raw}}
+}
+
+// implied marks an event that the one with the origin implies.
+func implied() payload.Attributed {
+	return payload.Attributed{Common: impliedCommon()}
+}
+
+func impliedCommon() payload.Common {
+	return payload.Common{Metadata: tapedeck.Meta{Implied: true}.In(nil)}
 }
 
 // chunk translates a piece of an agent's text. The chunks of one turn are one message.
@@ -67,7 +77,7 @@ func (t *Translator) chunk(e *event) ([]tapedeck.Event, error) {
 	}
 	run, out := t.open(e)
 	return e.in(run, out, payload.TextMessageChunk{
-		MessageID: fmt.Sprintf("%s.%d", run, e.Turn), Role: payload.RoleAssistant, Delta: e.Text, Attributed: e.origin(),
+		MessageID: messageID(run, e.Turn), Role: payload.RoleAssistant, Delta: e.Text, Attributed: e.origin(),
 	}), nil
 }
 
@@ -92,11 +102,13 @@ func (t *Translator) toolCall(e *event) ([]tapedeck.Event, error) {
 	}
 	makes := known < Made && (answers || given(e.Input))
 	if known != Unknown && !makes && !answers {
-		return []tapedeck.Event{t.status("tool.status", e)}, nil
+		return []tapedeck.Event{t.status(view.TypeToolStatus, e)}, nil
 	}
 	run, out := t.open(e)
+	says := e.origin() // of the first event that the log can give back
 	if known == Unknown {
-		out = e.in(run, out, payload.ToolCallStart{ToolCallID: e.ID, ToolCallName: e.Tool, Attributed: e.origin()})
+		out = e.in(run, out, payload.ToolCallStart{ToolCallID: e.ID, ToolCallName: e.Tool, Attributed: says})
+		says = implied()
 		t.note(e, Begun)
 	}
 	if makes {
@@ -104,33 +116,36 @@ func (t *Translator) toolCall(e *event) ([]tapedeck.Event, error) {
 		if given(e.Input) {
 			args = string(e.Input)
 		}
-		made := payload.ToolCallArgs{ToolCallID: e.ID, Delta: payload.Piece(args)}
-		if known == Begun {
-			made.Attributed = e.origin()
+		end := says
+		if answers { // the result says it
+			end = implied()
 		}
-		out = e.in(run, out, made, payload.ToolCallEnd{ToolCallID: e.ID})
+		out = e.in(run, out, payload.ToolCallArgs{ToolCallID: e.ID, Delta: payload.Piece(args), Attributed: implied()}, payload.ToolCallEnd{ToolCallID: e.ID, Attributed: end})
 		t.note(e, Made)
 	}
 	if !answers {
 		return out, nil
 	}
 	t.note(e, Answered)
-	return e.in(run, out, e.result(failed)), nil
+	return e.in(run, out, e.result(failed, says)), nil
 }
 
-// result returns the result of a call.
-func (e *event) result(failed bool) payload.ToolCallResult {
-	ours := tapedeck.Meta{Error: failed}
-	if e.Duration != nil {
+// result returns the result of a call. as says whether it stands for e.
+func (e *event) result(failed bool, as payload.Attributed) payload.ToolCallResult {
+	ours := tapedeck.MetaOf(as.Metadata)
+	if ours.Error = failed; e.Duration != nil {
 		ours.DurationMS = new(int64(*e.Duration))
 	}
-	origin := e.origin()
-	origin.Metadata = ours.In(nil)
-	text := textOf(e.Output)
-	if text == "" {
-		text = textOf(e.Error)
+	as.Metadata = ours.In(nil)
+	return payload.ToolCallResult{MessageID: "result_" + e.ID, ToolCallID: e.ID, Role: payload.RoleTool, Content: payload.Text(e.answer()), Attributed: as}
+}
+
+// answer returns the text of the result of a call.
+func (e *event) answer() string {
+	if text := textOf(e.Output); text != "" {
+		return text
 	}
-	return payload.ToolCallResult{MessageID: "result_" + e.ID, ToolCallID: e.ID, Role: payload.RoleTool, Content: encode(text), Attributed: origin}
+	return textOf(e.Error)
 }
 
 // status returns an event with all members of e, in the open run of its thread if there is
@@ -199,7 +214,7 @@ func (t *Translator) agentState(e *event) ([]tapedeck.Event, error) {
 	if end == continues {
 		_, out = t.open(e)
 	}
-	state := t.status("agent.state", e)
+	state := t.status(view.TypeAgentState, e)
 	run := state.Invocation
 	out = append(out, state)
 	if run == "" || end == continues || end == waits {
@@ -211,7 +226,7 @@ func (t *Translator) agentState(e *event) ([]tapedeck.Event, error) {
 		return nil, err
 	}
 	for _, id := range begun { // a run cannot end while a call is being made
-		out = e.in(run, out, payload.ToolCallArgs{ToolCallID: id, Delta: "{}"}, payload.ToolCallEnd{ToolCallID: id})
+		out = e.in(run, out, payload.ToolCallArgs{ToolCallID: id, Delta: "{}", Attributed: implied()}, payload.ToolCallEnd{ToolCallID: id, Attributed: implied()})
 		t.called[thread(e)+"\x00"+id] = Made
 	}
 	switch end {
@@ -220,11 +235,11 @@ func (t *Translator) agentState(e *event) ([]tapedeck.Event, error) {
 		if text == "" {
 			text = e.Message
 		}
-		return e.in(run, out, payload.RunError{Message: text, Code: "agent"}), nil
+		return e.in(run, out, payload.RunError{Message: text, Code: "agent", Common: impliedCommon()}), nil
 	case cancelledEnd:
-		return e.in(run, out, payload.RunFinished{ThreadID: thread(e), RunID: run, Outcome: &payload.Outcome{Type: payload.OutcomeCancelled}}), nil
+		return e.in(run, out, payload.RunFinished{ThreadID: thread(e), RunID: run, Outcome: &payload.Outcome{Type: payload.OutcomeCancelled}, Common: impliedCommon()}), nil
 	}
-	return e.in(run, out, payload.RunFinished{ThreadID: thread(e), RunID: run}), nil
+	return e.in(run, out, payload.RunFinished{ThreadID: thread(e), RunID: run, Common: impliedCommon()}), nil
 }
 
 // The meaning of a status of a run or a call.
@@ -249,21 +264,4 @@ func ending(status string) int {
 		return waits
 	}
 	return continues
-}
-
-// given reports whether a member is present and not null.
-func given(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
-
-// textOf returns a string, or JSON of another shape as text.
-func textOf(raw json.RawMessage) string {
-	var s string
-	if !given(raw) || json.Unmarshal(raw, &s) == nil {
-		return s
-	}
-	return string(raw)
-}
-
-func encode(v any) json.RawMessage {
-	raw, _ := json.Marshal(v) // strings, numbers and booleans can be encoded
-	return raw
 }

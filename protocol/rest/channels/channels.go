@@ -1,5 +1,6 @@
-// Package channels reads events in the form of six channels, each with its own schema,
-// as the design "Durable Streams" of agent platforms has them:
+// Package channels translates between events of the log and events in the form of six
+// channels, each with its own schema, as the design "Durable Streams" of agent platforms has
+// them:
 //
 //	chunks      id agentId sessionId text turn timestamp
 //	toolCalls   id agentId sessionId tool input output status duration
@@ -8,17 +9,17 @@
 //	workflow    id sessionId taskId type payload actor timestamp
 //	agentState  agentId sessionId status taskId turn progress message error
 //
-// Each event becomes events of the catalogue. Every agent has its own thread, and its
-// state begins and ends its runs.
+// A [Translator] makes events of the catalogue of what is published. Every agent has its own
+// thread, and its state begins and ends its runs. A [Reader] gives readers the form back.
 package channels
 
 import (
+	"bytes"
 	"encoding/json"
-	"strings"
-	"time"
+	"fmt"
 
 	"github.com/tapedeck/tapedeck"
-	"github.com/tapedeck/tapedeck/payload"
+	"github.com/tapedeck/tapedeck/internal/jsonobj"
 )
 
 // A Translator turns the events of one request, in order, into those of a session.
@@ -49,57 +50,28 @@ const (
 	Answered
 )
 
-// An event has the members of all schemas.
-type event struct {
-	Channel   string          `json:"channel"`
-	ID        string          `json:"id"`
-	AgentID   string          `json:"agentId"`
-	SessionID string          `json:"sessionId"`
-	UserID    string          `json:"userId"`
-	Text      payload.Piece   `json:"text"`
-	Turn      int             `json:"turn"`
-	Timestamp json.RawMessage `json:"timestamp"`
-	Tool      string          `json:"tool"`
-	Input     json.RawMessage `json:"input"`
-	Output    json.RawMessage `json:"output"`
-	Status    string          `json:"status"`
-	Duration  *float64        `json:"duration"`
-	Cursor    json.RawMessage `json:"cursor"`
-	LastSeen  json.RawMessage `json:"lastSeen"`
-	JoinedAt  json.RawMessage `json:"joinedAt"`
-	Type      string          `json:"type"`
-	Data      json.RawMessage `json:"data"`
-	Source    string          `json:"source"`
-	TaskID    string          `json:"taskId"`
-	Payload   json.RawMessage `json:"payload"`
-	Actor     string          `json:"actor"`
-	Progress  json.RawMessage `json:"progress"`
-	Message   string          `json:"message"`
-	Error     json.RawMessage `json:"error"`
-
-	raw json.RawMessage
-	at  time.Time
-}
-
 // Is reports whether an event that is not in the form of the log is in the form of these
 // channels: it names a channel, and has a member that only these schemas have.
 func Is(raw []byte) bool {
-	var e map[string]json.RawMessage
-	if json.Unmarshal(raw, &e) != nil || e["channel"] == nil {
-		return false
+	names, has := map[string]bool{"id": true, "sessionId": true, "agentId": true, "userId": true}, false
+	channel := false
+	o := jsonobj.Read(raw)
+	for name, _, ok := o.Next(); ok; name, _, ok = o.Next() {
+		channel = channel || string(name) == "channel"
+		has = has || names[string(name)]
 	}
-	for _, name := range []string{"id", "sessionId", "agentId", "userId"} {
-		if e[name] != nil {
-			return true
-		}
-	}
-	return false
+	return channel && !o.Bad && has
 }
 
-// Translate returns the events that an event becomes.
+// Translate returns the events that an event becomes: one that stands for it, which has it as
+// rawEvent, and the events that this one implies.
 func (t *Translator) Translate(raw []byte) ([]tapedeck.Event, error) {
 	t.Conflict = nil
-	e, err := t.read(raw)
+	var tidy bytes.Buffer // as the log keeps it
+	if err := json.Compact(&tidy, raw); err != nil {
+		return nil, tapedeck.Errorf(tapedeck.Invalid, "the event is not JSON").Because(err)
+	}
+	e, err := t.read(tidy.Bytes())
 	if err != nil {
 		return nil, err
 	}
@@ -109,55 +81,36 @@ func (t *Translator) Translate(raw []byte) ([]tapedeck.Event, error) {
 		tapedeck.ChannelTerminal: (*Translator).terminal, tapedeck.ChannelWorkflow: (*Translator).workflow,
 	}[e.Channel]
 	if translate == nil {
-		return nil, tapedeck.Errorf(tapedeck.Invalid, "there is no channel %q", e.Channel).
+		return nil, tapedeck.Errorf(tapedeck.Invalid, "there is no channel %s", jsonobj.Quote(e.Channel)).
 			WithHint("the channels are chunks, toolCalls, agentState, workflow, terminal and presence")
 	}
 	out, err := translate(t, e)
 	for i := range out {
-		out[i].Time, out[i].Turn = e.at, max(e.Turn, 0)
+		if out[i].Time, out[i].Turn = e.at, e.Turn; err == nil {
+			err = out[i].Check()
+		}
 	}
 	return out, err
 }
 
-// read reads an event. The members of its schema may be at the top or within data.
+// read reads an event and checks what all channels have.
 func (t *Translator) read(raw []byte) (*event, error) {
-	e := &event{raw: raw}
-	err := json.Unmarshal(raw, e)
-	if err == nil && strings.HasPrefix(string(e.Data), "{") {
-		outer := *e
-		err = json.Unmarshal(e.Data, e)
-		e.Channel = outer.Channel
-	}
+	e, err := parse(raw)
 	if err != nil {
-		return nil, tapedeck.Errorf(tapedeck.Invalid, "the event of the channel %q has a member of the wrong type", e.Channel).Because(err)
+		return nil, err
 	}
 	if e.SessionID != "" && e.SessionID != t.Session {
-		return nil, tapedeck.Errorf(tapedeck.Invalid, "the event is of session %q, not of %s", e.SessionID, t.Session)
+		return nil, tapedeck.Errorf(tapedeck.Invalid, "the event is of session %s, not of %s", jsonobj.Quote(e.SessionID), t.Session)
 	}
 	if e.AgentID != "" {
 		if err := tapedeck.CheckID("the agentId", e.AgentID); err != nil {
 			return nil, err
 		}
 	}
-	e.at, err = timeOf(e.Timestamp)
-	return e, err
-}
-
-// timeOf reads a time: RFC 3339, or seconds or milliseconds since 1970.
-func timeOf(raw json.RawMessage) (time.Time, error) {
-	var n float64
-	var at time.Time
-	switch {
-	case len(raw) == 0 || string(raw) == "null":
-		return at, nil
-	case json.Unmarshal(raw, &n) == nil && n >= 0 && n < 1e11:
-		return time.UnixMilli(int64(n * 1000)).UTC(), nil
-	case json.Unmarshal(raw, &n) == nil && n >= 0 && n < 1e15:
-		return time.UnixMilli(int64(n)).UTC(), nil
-	case json.Unmarshal(raw, &at) == nil:
-		return at, nil
+	if e.Turn < 0 {
+		return nil, tapedeck.Errorf(tapedeck.Invalid, "the turn of an event is a whole number from 0, not %d", e.Turn)
 	}
-	return at, tapedeck.Errorf(tapedeck.Invalid, "the timestamp %.40s is neither a time nor milliseconds since 1970", raw)
+	return e, nil
 }
 
 // missing returns the error of an event without a required member.
@@ -171,3 +124,6 @@ func (t *Translator) newID(prefix string) string {
 	}
 	return tapedeck.NewID(prefix)
 }
+
+// messageID returns the id of the message that has the chunks of a turn.
+func messageID(run string, turn int) string { return fmt.Sprintf("%s.%d", run, turn) }

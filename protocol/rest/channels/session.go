@@ -4,6 +4,9 @@ import (
 	"encoding/json"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/jsonobj"
+	"github.com/tapedeck/tapedeck/payload"
+	"github.com/tapedeck/tapedeck/view"
 )
 
 // presence translates where a user is in the session.
@@ -11,14 +14,7 @@ func (t *Translator) presence(e *event) ([]tapedeck.Event, error) {
 	if e.UserID == "" {
 		return nil, missing(e, "userId")
 	}
-	typ := tapedeck.PresenceMoved
-	switch {
-	case e.Type == "left" || e.Type == "leave":
-		typ = tapedeck.PresenceLeft
-	case !given(e.Cursor):
-		typ = tapedeck.PresenceJoined
-	}
-	d := map[string]any{"user": e.UserID}
+	d := tapedeck.Members{"user": payload.Text(e.UserID), "rawEvent": e.raw}
 	if given(e.Cursor) {
 		d["cursor"] = e.Cursor
 	}
@@ -28,40 +24,58 @@ func (t *Translator) presence(e *event) ([]tapedeck.Event, error) {
 			return nil, err
 		}
 		if !at.IsZero() {
-			d[name] = at.UTC().Format("2006-01-02T15:04:05.000Z")
+			d[name] = payload.Text(at.UTC().Format("2006-01-02T15:04:05.000Z"))
 		}
 	}
-	return []tapedeck.Event{{Type: typ, Data: encode(d), Actor: "user:" + e.UserID}}, nil
+	return []tapedeck.Event{{Type: e.presenceType(), Data: jsonobj.AppendMembers(nil, d), Actor: "user:" + e.UserID}}, nil
 }
 
-// terminal translates the input or the output of a terminal.
+func (e *event) presenceType() string {
+	switch {
+	case e.Type == "left" || e.Type == "leave":
+		return tapedeck.PresenceLeft
+	case given(e.Cursor):
+		return tapedeck.PresenceMoved
+	}
+	return tapedeck.PresenceJoined
+}
+
+// terminal translates the input or the output of a terminal. Data that is no text becomes
+// the text of its JSON.
 func (t *Translator) terminal(e *event) ([]tapedeck.Event, error) {
-	var data string
-	if json.Unmarshal(e.Data, &data) != nil {
-		return nil, tapedeck.Errorf(tapedeck.Invalid, "the data of a terminal is a string")
+	if !given(e.Data) {
+		return nil, missing(e, "data")
 	}
-	typ := tapedeck.TerminalOutput
-	if e.Type == "input" {
-		typ = tapedeck.TerminalInput
-	}
-	return []tapedeck.Event{{Type: typ, Data: encode(map[string]any{
-		"terminal": "main", "data": data, "id": e.ID, "source": e.Source, "kind": e.Type,
+	return []tapedeck.Event{{Type: e.terminalType(), Data: jsonobj.AppendMembers(nil, tapedeck.Members{
+		"terminal": payload.Text(tapedeck.MainThread), "data": payload.Text(textOf(e.Data)), "id": payload.Text(e.ID),
+		"source": payload.Text(e.Source), "kind": payload.Text(e.Type), "rawEvent": e.raw,
 	})}}, nil
 }
 
-// workflow translates a step of a task. The workflow chooses its types, so a prefix keeps
-// them apart from the types of the catalogue.
+func (e *event) terminalType() string {
+	if e.Type == "input" {
+		return tapedeck.TerminalInput
+	}
+	return tapedeck.TerminalOutput
+}
+
+// workflow translates a step of a task.
 func (t *Translator) workflow(e *event) ([]tapedeck.Event, error) {
 	if e.Type == "" {
 		return nil, missing(e, "type")
 	}
-	typ := "workflow.task." + e.Type
-	if err := tapedeck.CheckID("the type", typ); err != nil {
-		return nil, err
-	}
-	d := map[string]any{"id": e.ID, "taskId": e.TaskID}
+	d := tapedeck.Members{"id": payload.Text(e.ID), "taskId": payload.Text(e.TaskID), "rawEvent": e.raw}
 	if given(e.Payload) {
 		d["payload"] = e.Payload
 	}
-	return []tapedeck.Event{{Type: typ, Data: encode(d), Actor: e.Actor}}, nil
+	return []tapedeck.Event{{Type: e.workflowType(), Data: jsonobj.AppendMembers(nil, d), Actor: e.Actor}}, nil
+}
+
+// workflowType returns a type of the log. The workflow chooses its types, so a prefix keeps
+// them apart from the types of the catalogue; one that is no id is only in the origin.
+func (e *event) workflowType() string {
+	if typ := view.WorkflowTaskStep + e.Type; tapedeck.CheckID("", typ) == nil {
+		return typ
+	}
+	return view.WorkflowTaskStep + "other"
 }

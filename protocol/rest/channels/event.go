@@ -1,0 +1,223 @@
+package channels
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/jsonobj"
+	"github.com/tapedeck/tapedeck/payload"
+)
+
+// An event has the members of all schemas, as they are published. The members are beside
+// channel or, in an envelope, in the object data.
+type event struct {
+	Channel   string
+	Type      string // of a terminal or a workflow; of any other event its envelope's, or "left" of a user
+	ID        string
+	AgentID   string
+	SessionID string
+	UserID    string
+	Text      payload.Piece
+	Turn      int
+	Timestamp json.RawMessage
+	Tool      string
+	Input     json.RawMessage
+	Output    json.RawMessage
+	Status    string
+	Duration  *float64
+	Cursor    json.RawMessage
+	LastSeen  json.RawMessage
+	JoinedAt  json.RawMessage
+	Data      json.RawMessage // of a terminal
+	Source    string
+	TaskID    string
+	Payload   json.RawMessage
+	Actor     string
+	Message   string
+	Error     json.RawMessage
+
+	raw      json.RawMessage
+	envelope json.RawMessage // the object data; nil if the members are beside channel
+	at       time.Time
+}
+
+// parse reads an event. Names are compared exactly, and a name comes once: readers that
+// differ in that would see another event than the log has.
+func parse(raw []byte) (*event, error) {
+	e := &event{raw: raw}
+	if err := eachMember(raw, e.set); err != nil {
+		return nil, err
+	}
+	if inner := e.Data; e.isEnvelope() {
+		e.Data, e.envelope = nil, inner
+		if err := eachMember(inner, func(name string, value []byte) error {
+			if name == "channel" {
+				return nil // that of the envelope counts
+			}
+			return e.set(name, value)
+		}); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	e.at, err = timeOf(e.Timestamp)
+	return e, err
+}
+
+// isEnvelope reports whether data has the members of the schema. That of a terminal may be an
+// object itself.
+func (e *event) isEnvelope() bool {
+	return strings.HasPrefix(string(e.Data), "{") && (e.Channel != tapedeck.ChannelTerminal || jsonobj.Member(e.Data, "data") != nil)
+}
+
+// eachMember calls f with each member of an object.
+func eachMember(object []byte, f func(name string, value []byte) error) error {
+	seen := map[string]bool{}
+	o := jsonobj.Read(object)
+	for name, value, ok := o.Next(); ok; name, value, ok = o.Next() {
+		n := string(name)
+		if seen[n] {
+			return tapedeck.Errorf(tapedeck.Invalid, "the event has two members %s", jsonobj.Quote(n))
+		}
+		seen[n] = true
+		if err := f(n, value); err != nil {
+			return err
+		}
+	}
+	if o.Bad || !json.Valid(object) {
+		return tapedeck.Errorf(tapedeck.Invalid, "the event is not a JSON object")
+	}
+	return nil
+}
+
+// set sets the member of a name. A null counts as absent.
+func (e *event) set(name string, value []byte) error {
+	into := map[string]any{
+		"channel": &e.Channel, "type": &e.Type, "id": &e.ID, "agentId": &e.AgentID, "sessionId": &e.SessionID, "userId": &e.UserID,
+		"text": &e.Text, "turn": &e.Turn, "timestamp": &e.Timestamp, "tool": &e.Tool, "input": &e.Input, "output": &e.Output,
+		"status": &e.Status, "duration": &e.Duration, "cursor": &e.Cursor, "lastSeen": &e.LastSeen, "joinedAt": &e.JoinedAt,
+		"data": &e.Data, "source": &e.Source, "taskId": &e.TaskID, "payload": &e.Payload, "actor": &e.Actor, "message": &e.Message,
+		"error": &e.Error,
+	}[name]
+	if into == nil || jsonobj.IsNull(value) {
+		return nil
+	}
+	if json.Unmarshal(value, into) != nil {
+		return tapedeck.Errorf(tapedeck.Invalid, "the member %s of an event of the channel %s cannot be %s", name, jsonobj.Quote(e.Channel), jsonobj.Quote(string(value)))
+	}
+	return nil
+}
+
+// timeOf reads a time: RFC 3339, or seconds or milliseconds since 1970.
+func timeOf(raw json.RawMessage) (time.Time, error) {
+	var n float64
+	var at time.Time
+	switch {
+	case !given(raw):
+		return at, nil
+	case json.Unmarshal(raw, &n) == nil && n >= 0 && n < 1e11:
+		return time.UnixMilli(int64(n * 1000)).UTC(), nil
+	case json.Unmarshal(raw, &n) == nil && n >= 0 && n < 1e15:
+		return time.UnixMilli(int64(n)).UTC(), nil
+	case json.Unmarshal(raw, &at) == nil:
+		return at, nil
+	}
+	return at, tapedeck.Errorf(tapedeck.Invalid, "the timestamp %.40s is neither a time nor milliseconds since 1970", raw)
+}
+
+// given reports whether a member is present and not null.
+func given(raw json.RawMessage) bool { return len(raw) > 0 && !jsonobj.IsNull(raw) }
+
+// textOf returns a string, or JSON of another shape as text.
+func textOf(raw json.RawMessage) string {
+	switch {
+	case !given(raw):
+		return ""
+	case jsonobj.IsString(raw):
+		return jsonobj.StringOf(raw)
+	}
+	return string(raw)
+}
+
+// hasType reports whether type is a member of the schema of a channel.
+func hasType(channel string) bool {
+	return channel == tapedeck.ChannelTerminal || channel == tapedeck.ChannelWorkflow
+}
+
+// ofEnvelope reports whether a member beside the object data is not one of its schema.
+func ofEnvelope(name string) bool {
+	switch name {
+	case "id", "session_id", "sessionId", "offset", "type", "channel", "data", "timestamp", "created_at":
+		return true
+	}
+	return false
+}
+
+// appendData appends the members of the schema, as they were published.
+func (e *event) appendData(b []byte) []byte {
+	start := len(b) + 1
+	b = append(b, '{')
+	o := jsonobj.Read(e.envelope)
+	for name, value, ok := o.Next(); ok; name, value, ok = o.Next() {
+		b = append(jsonobj.AppendName(b, start, string(name)), value...)
+	}
+	o = jsonobj.Read(e.raw)
+	for name, value, ok := o.Next(); ok; name, value, ok = o.Next() {
+		switch n := string(name); {
+		case e.envelope != nil && (ofEnvelope(n) || jsonobj.Member(e.envelope, n) != nil):
+		case n == "channel", n == "type" && !hasType(e.Channel):
+		default:
+			b = append(jsonobj.AppendName(b, start, n), value...)
+		}
+	}
+	return append(b, '}')
+}
+
+// rowID returns the id of the envelope, "" if it has none.
+func (e *event) rowID() string {
+	if e.envelope == nil {
+		return ""
+	}
+	return jsonobj.StringOf(jsonobj.Member(e.raw, "id"))
+}
+
+// rowType returns the type of the envelope, or else a name for what happened.
+func (e *event) rowType() string {
+	if typ := jsonobj.StringOf(jsonobj.Member(e.raw, "type")); typ != "" {
+		return typ
+	}
+	if e.Channel == tapedeck.ChannelAgentState {
+		return stateType(e.Status)
+	}
+	return defaultType(e.Channel, e.Type)
+}
+
+// defaultType returns the type of a row of a channel, given that of its schema.
+func defaultType(channel, typ string) string {
+	switch channel {
+	case tapedeck.ChannelChunks:
+		return "chunk"
+	case tapedeck.ChannelToolCalls:
+		return "tool"
+	case tapedeck.ChannelPresence:
+		return "presence"
+	}
+	return typ
+}
+
+// stateType returns the type of a row with a status of an agent.
+func stateType(status string) string {
+	switch ending(status) {
+	case continues:
+		return "started"
+	case completeEnd:
+		return "complete"
+	case failedEnd:
+		return "error"
+	case cancelledEnd:
+		return "cancelled"
+	}
+	return status
+}

@@ -1,0 +1,133 @@
+package channels
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/jsonobj"
+	"github.com/tapedeck/tapedeck/payload"
+	"github.com/tapedeck/tapedeck/view"
+)
+
+// A Reader gives the events of a log in the form of the channels, in the order of the log. It
+// gives back what was published; it derives the form of what the log has from elsewhere.
+type Reader struct {
+	Session string
+
+	// Before returns the session as it is before the first event that the reader reads. The
+	// reader calls it once at most: if an event belongs to a call, a run or a message that
+	// began before. Nil: the reader begins with the log.
+	Before func() (view.Snapshot, error)
+
+	known state
+	asked bool // Before was called
+}
+
+// A Row is an event in the form of the channels, in the envelope of a table of events.
+type Row struct {
+	ID        string          `json:"id"`         // that of the published envelope, otherwise the session and the number
+	SessionID string          `json:"session_id"` //
+	Offset    int64           `json:"offset"`     // its number: 0, 1, 2 and so on
+	Type      string          `json:"type"`       // that of the published envelope, otherwise such as "chunk"
+	Channel   string          `json:"channel"`    //
+	Data      json.RawMessage `json:"data"`       // the members of the channel's schema
+	Timestamp int64           `json:"timestamp"`  // when it happened, as its publisher says, in milliseconds since 1970
+	CreatedAt int64           `json:"created_at"` // when the log got it, in milliseconds since 1970
+}
+
+// Row returns the event with a number, given the event of the log that stands for it; see
+// [view.InChannels]. Before, [Reader.Note] must have had all earlier events since the first.
+func (r *Reader) Row(e *tapedeck.Event, number int64) (Row, error) {
+	at := e.Time.UnixMilli()
+	row := Row{SessionID: r.Session, Offset: number, Channel: e.Channel, Timestamp: at, CreatedAt: at}
+	if p := published(e); p != nil {
+		row.ID, row.Type, row.Channel, row.Data = p.rowID(), p.rowType(), p.Channel, p.appendData(nil)
+		if !p.at.IsZero() {
+			row.Timestamp = p.at.UnixMilli()
+		}
+	} else if err := r.derive(&row, e); err != nil {
+		return Row{}, err
+	}
+	if row.ID == "" {
+		row.ID = r.Session + ":" + strconv.FormatInt(number, 10)
+	}
+	return row, nil
+}
+
+// AppendJSON appends the row as one line of JSON.
+func (row *Row) AppendJSON(b []byte) []byte {
+	b = jsonobj.AppendJSON(append(b, `{"id":`...), row.ID)
+	b = jsonobj.AppendJSON(append(b, `,"session_id":`...), row.SessionID)
+	b = strconv.AppendInt(append(b, `,"offset":`...), row.Offset, 10)
+	b = jsonobj.AppendJSON(append(b, `,"type":`...), row.Type)
+	b = jsonobj.AppendJSON(append(b, `,"channel":`...), row.Channel)
+	b = append(append(b, `,"data":`...), row.Data...)
+	b = strconv.AppendInt(append(b, `,"timestamp":`...), row.Timestamp, 10)
+	b = strconv.AppendInt(append(b, `,"created_at":`...), row.CreatedAt, 10)
+	return append(b, '}')
+}
+
+// published returns what was published as e, nil if e was not published. Anybody who may
+// write events can write a rawEvent, so it counts only if its agent or user is that of e, and
+// if it says what e says.
+func published(e *tapedeck.Event) *event {
+	raw := e.Data
+	if e.Type != view.TypeAgentState && e.Type != view.TypeToolStatus { // their data is what was published
+		raw = jsonobj.Member(e.Data, "rawEvent")
+	}
+	if len(raw) == 0 || raw[0] != '{' || jsonobj.Member(raw, "channel") == nil {
+		return nil
+	}
+	p, err := parse(raw)
+	if err != nil || p.Channel != channelOf(e) || !p.says(e) {
+		return nil
+	}
+	return p
+}
+
+// says reports whether p says the same as the event of the log that stands for it.
+func (p *event) says(e *tapedeck.Event) bool {
+	var d struct {
+		MessageID  string          `json:"messageId"`
+		ToolCallID string          `json:"toolCallId"`
+		Tool       string          `json:"toolCallName"`
+		Delta      payload.Piece   `json:"delta"`
+		Content    json.RawMessage `json:"content"`
+		User       string          `json:"user"`
+		Cursor     json.RawMessage `json:"cursor"`
+		Data       string          `json:"data"`
+		ID         string          `json:"id"`
+		Source     string          `json:"source"`
+		Kind       string          `json:"kind"`
+		TaskID     string          `json:"taskId"`
+		Payload    json.RawMessage `json:"payload"`
+	}
+	_ = e.Unpack(&d) // a member of another shape is another one than that of p
+	own := thread(p) == e.ThreadName()
+	switch e.Type {
+	case tapedeck.TextMessageContent:
+		return own && p.Text == d.Delta && d.MessageID == messageID(e.Invocation, p.Turn)
+	case tapedeck.ToolCallStart:
+		return own && p.ID == d.ToolCallID && p.Tool == d.Tool
+	case tapedeck.ToolCallEnd:
+		return own && p.ID == d.ToolCallID
+	case tapedeck.ToolCallResult:
+		return own && p.ID == d.ToolCallID && jsonobj.StringIs(d.Content, p.answer())
+	case view.TypeAgentState, view.TypeToolStatus:
+		return own && p.Status != ""
+	case tapedeck.PresenceJoined, tapedeck.PresenceMoved, tapedeck.PresenceLeft:
+		return p.UserID == d.User && p.presenceType() == e.Type && string(p.Cursor) == string(d.Cursor)
+	case tapedeck.TerminalInput, tapedeck.TerminalOutput:
+		return p.terminalType() == e.Type && textOf(p.Data) == d.Data && p.ID == d.ID && p.Source == d.Source && p.Type == d.Kind
+	}
+	return p.workflowType() == e.Type && p.ID == d.ID && p.TaskID == d.TaskID && string(p.Payload) == string(d.Payload)
+}
+
+// channelOf returns the channel of an event, also if the store has not set it.
+func channelOf(e *tapedeck.Event) string {
+	if channel := tapedeck.ChannelOf(e.Type); channel != "" {
+		return channel
+	}
+	return e.Channel
+}

@@ -1,0 +1,187 @@
+package channels
+
+import (
+	"strings"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
+)
+
+// Limits of what a reader remembers. What is beyond is left out of rows.
+const (
+	maxNoted = 10_000  // calls, runs or messages of users
+	maxArgs  = 1 << 20 // bytes of the arguments of a call
+)
+
+// A state is what rows need of earlier events.
+type state struct {
+	agents map[string]string    // of open runs
+	calls  map[callKey]madeCall // without a result
+	users  map[string]bool      // the open messages of users
+}
+
+type callKey struct{ thread, id string }
+
+type madeCall struct {
+	tool string
+	args string // "" if they are too long
+}
+
+// Note notes what later rows need of e, which comes after all events that were noted.
+func (r *Reader) Note(e *tapedeck.Event) {
+	switch e.Type {
+	case tapedeck.RunStarted:
+		if agent := runAgent(e); agent != "" {
+			put(&r.known.agents, e.Invocation, agent)
+		}
+	case tapedeck.RunFinished, tapedeck.RunError:
+		delete(r.known.agents, e.Invocation)
+	case tapedeck.TextMessageStart:
+		var d payload.TextMessageStart
+		if e.Unpack(&d) && d.Role == payload.RoleUser {
+			put(&r.known.users, d.MessageID, true)
+		}
+	case tapedeck.TextMessageEnd:
+		if len(r.known.users) > 0 {
+			var d payload.TextMessageEnd
+			_ = e.Unpack(&d) // an end without an id ends nothing
+			delete(r.known.users, d.MessageID)
+		}
+	case tapedeck.ToolCallStart, tapedeck.ToolCallArgs, tapedeck.ToolCallResult, tapedeck.MessageAdded:
+		r.noteCall(e)
+	}
+}
+
+func (r *Reader) noteCall(e *tapedeck.Event) {
+	var d struct {
+		ID      string          `json:"toolCallId"`
+		Tool    string          `json:"toolCallName"`
+		Delta   payload.Piece   `json:"delta"`
+		Message payload.Message `json:"message"`
+	}
+	if !e.Unpack(&d) {
+		return
+	}
+	key := callKey{e.ThreadName(), d.ID}
+	switch e.Type {
+	case tapedeck.ToolCallStart:
+		put(&r.known.calls, key, madeCall{tool: d.Tool})
+	case tapedeck.ToolCallArgs:
+		if k, ok := r.known.calls[key]; ok && len(k.args)+len(d.Delta) <= maxArgs {
+			k.args += string(d.Delta)
+			r.known.calls[key] = k
+		}
+	case tapedeck.ToolCallResult:
+		delete(r.known.calls, key)
+	case tapedeck.MessageAdded:
+		for _, k := range d.Message.ToolCalls {
+			if len(k.Function.Arguments) <= maxArgs {
+				put(&r.known.calls, callKey{e.ThreadName(), k.ID}, madeCall{k.Function.Name, k.Function.Arguments})
+			}
+		}
+	}
+}
+
+// call returns what is known of the call of an event.
+func (r *Reader) call(e *tapedeck.Event, id string) (madeCall, error) {
+	key := callKey{e.ThreadName(), id}
+	if k, ok := r.known.calls[key]; ok {
+		return k, nil
+	}
+	err := r.ask()
+	return r.known.calls[key], err
+}
+
+// agent returns the agent of an event.
+func (r *Reader) agent(e *tapedeck.Event) (string, error) {
+	if name, ok := strings.CutPrefix(e.Actor, "agent:"); ok {
+		return name, nil
+	}
+	if e.Type == tapedeck.RunStarted {
+		if name := runAgent(e); name != "" {
+			return name, nil
+		}
+	}
+	name, ok := r.known.agents[e.Invocation]
+	if !ok && e.Invocation != "" {
+		if err := r.ask(); err != nil {
+			return "", err
+		}
+		name = r.known.agents[e.Invocation]
+	}
+	if name == "" {
+		name = e.ThreadName()
+	}
+	return name, nil
+}
+
+// isUsers reports whether a piece of text is of a user's message.
+func (r *Reader) isUsers(message string) (bool, error) {
+	if r.known.users[message] {
+		return true, nil
+	}
+	err := r.ask()
+	return r.known.users[message], err
+}
+
+// runAgent returns the agent that a RUN_STARTED names, "" if it names none.
+func runAgent(e *tapedeck.Event) string {
+	var d payload.RunStarted
+	if !e.Unpack(&d) {
+		return ""
+	}
+	if name := tapedeck.MetaOf(d.Metadata).Agent; name != "" {
+		return name
+	}
+	name, _ := strings.CutPrefix(e.Actor, "agent:")
+	return name
+}
+
+// ask notes what is open before the first event. What was noted since is newer.
+func (r *Reader) ask() error {
+	if r.asked || r.Before == nil {
+		return nil
+	}
+	r.asked = true
+	s, err := r.Before()
+	if err != nil {
+		return err
+	}
+	newer := r.known
+	r.known = state{}
+	for i := range s.Runs {
+		if run := &s.Runs[i]; run.Agent != "" && run.Status == tapedeck.StatusRunning {
+			put(&r.known.agents, run.Invocation, run.Agent)
+		}
+	}
+	for i := range s.Calls {
+		if k := &s.Calls[i]; k.Result == nil && len(k.Arguments) <= maxArgs {
+			put(&r.known.calls, callKey{k.Thread, k.ID}, madeCall{k.Name, k.Arguments})
+		}
+	}
+	for i := range s.Messages {
+		if m := &s.Messages[i]; m.Role == payload.RoleUser && m.Status == tapedeck.StatusRunning {
+			put(&r.known.users, m.ID, true)
+		}
+	}
+	for key, v := range newer.agents {
+		put(&r.known.agents, key, v)
+	}
+	for key, v := range newer.calls {
+		put(&r.known.calls, key, v)
+	}
+	for key, v := range newer.users {
+		put(&r.known.users, key, v)
+	}
+	return nil
+}
+
+// put adds an entry, unless there are too many.
+func put[K comparable, V any](m *map[K]V, key K, v V) {
+	if *m == nil {
+		*m = map[K]V{}
+	}
+	if _, ok := (*m)[key]; ok || len(*m) < maxNoted {
+		(*m)[key] = v
+	}
+}
