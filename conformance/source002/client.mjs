@@ -1,66 +1,135 @@
-// This is a client of durable session streams, written only from the design of such a
-// platform: six channels with their schemas, offsets, REST and SSE endpoints, summaries,
-// history and export. The base URL is all that it knows of Tapedeck.
+// This is the client of the document on durable streams, without its looks: the hooks that
+// fetch the events of a session and follow them, and the service that publishes. It is
+// written only from the document. The URL before /api/sessions is all that it knows of
+// Tapedeck. The numbers in comments are the document's lines.
+import { EventSource } from "eventsource"
+
+const RECONNECT_MS = 50
+
+/** A list is the answer itself, or its member of that name, or data. */
+const listOf = (answer, name) => (Array.isArray(answer) ? answer : (answer[name] ?? answer.data))
+const query = (members) => {
+  const text = new URLSearchParams(members).toString()
+  return text && `?${text}`
+}
 
 export class Client {
-  constructor(baseUrl) {
-    this.base = `${baseUrl}/api/sessions`
+  constructor(base) { this.sessions = `${base}/api/sessions` }
+
+  /** Sends a text as it is. A refusal is an error with its status and sentence. */
+  async send(method, path, text) {
+    const response = await fetch(this.sessions + path, {
+      method,
+      ...(text !== undefined && { headers: { "Content-Type": "application/json" }, body: text }),
+    })
+    const answer = await response.text()
+    if (response.ok) return { type: response.headers.get("content-type") ?? "", text: answer }
+    throw Object.assign(new Error(`${method} ${path}: ${response.status} ${answer}`), { status: response.status, sentence: sentenceOf(answer) })
   }
 
   async call(method, path, body) {
-    const response = await fetch(this.base + path, {
-      method,
-      headers: body === undefined ? {} : { "Content-Type": "application/json" },
-      body: body === undefined ? undefined : JSON.stringify(body),
-    })
-    const text = await response.text()
-    if (!response.ok) throw Object.assign(new Error(`${method} ${path}: ${response.status} ${text}`), { status: response.status })
-    return response.headers.get("content-type")?.startsWith("application/json") ? JSON.parse(text) : text
+    const { text } = await this.send(method, path, body && JSON.stringify(body))
+    return text && JSON.parse(text)
   }
 
-  create(input) { return this.call("POST", "", input) }
-  get(id) { return this.call("GET", `/${id}`) }
-  close(id) { return this.call("POST", `/${id}/close`) }
-  list(query = "") { return this.call("GET", query && `?${query}`) }
-  summary(id) { return this.call("GET", `/${id}/summary`) }
-  export(id, format) { return this.call("POST", `/${id}/export`, { format }) }
-  remove(id) { return this.call("DELETE", `/${id}`) }
-  join(id, userId) { return this.call("POST", `/${id}/presence`, { action: "join", userId }) }
-  leave(id, userId) { return this.call("POST", `/${id}/presence`, { action: "leave", userId }) }
+  create(input) { return this.call("POST", "", input) } // 58 and 71
+  get(id) { return this.call("GET", `/${id}`) } // 54
+  async list(filters) { return listOf(await this.call("GET", query(filters)), "sessions") } // 53
+  summary(id) { return this.call("GET", `/${id}/summary`) } // 56
+  export(id, format) { return this.send("POST", `/${id}/export`, JSON.stringify({ format })) } // 57
+  close(id) { return this.call("POST", `/${id}/close`) } // 72
+  join(id, userId) { return this.call("POST", `/${id}/presence`, { action: "join", userId }) } // 73
+  leave(id, userId) { return this.call("POST", `/${id}/presence`, { action: "leave", userId }) } // 74
+  publish(id, event) { return this.call("POST", `/${id}/events`, event) } // 75
+  remove(id) { return this.call("DELETE", `/${id}`) } // 98
 
-  /** Publishes an event with the members of the channel's schema. */
-  publish(id, channel, event) { return this.call("POST", `/${id}/events`, { channel, sessionId: id, ...event }) }
+  /** 97: a page of events. */
+  async events(id, options) { return listOf(await this.call("GET", `/${id}/events${query(options)}`), "events") }
 
-  /** Reads all persisted events from an offset on, page by page. */
-  async events(id, fromOffset = 0, query = "") {
-    const all = []
-    for (let next = fromOffset; ; ) {
-      const page = await this.call("GET", `/${id}/events?fromOffset=${next}&limit=5${query && `&${query}`}`)
-      all.push(...page.events)
-      if (page.next >= page.head) return all
-      next = page.next
+  /** 190 to 194: all events, page by page. */
+  async history(id, { fromOffset = 0, limit = 100, ...filters } = {}) {
+    const rows = []
+    for (;;) {
+      const page = await this.events(id, { fromOffset, limit, ...filters })
+      if (page.length === 0) return rows
+      rows.push(...page)
+      fromOffset = page.at(-1).offset + 1
     }
   }
 
-  /** Yields events from an offset on while they arrive, until the signal or the end. */
-  async *subscribe(id, { fromOffset = 0, signal } = {}) {
-    const response = await fetch(`${this.base}/${id}/stream?fromOffset=${fromOffset}`, { headers: { Accept: "text/event-stream" }, signal })
-    if (!response.ok) throw new Error(`stream: ${response.status}`)
-    if (response.status === 204) return
-    let text = ""
-    for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) {
-      text += chunk
-      for (let end = text.indexOf("\n\n"); end >= 0; end = text.indexOf("\n\n")) {
-        const fields = text.slice(0, end).split("\n").map((line) => line.match(/^(\w+): ?(.*)$/)).filter(Boolean)
-        text = text.slice(end + 2)
-        const of = (name) => fields.filter(([, n]) => n === name).map(([, , v]) => v).join("\n")
-        if (of("event") === "" && of("data") !== "") yield JSON.parse(of("data")) // named events are notes about the stream
-      }
-    }
+  /** 76: the events from an offset on, also those to come. */
+  subscribe(id, options) { return new Subscription(`${this.sessions}/${id}/stream`, options) }
+}
+
+function sentenceOf(text) {
+  try {
+    const answer = JSON.parse(text)
+    return answer.error?.message ?? answer.message ?? answer.error
+  } catch {
+    return text
   }
 }
 
-/** Returns the replay of a closed session at a speed: [ms to wait, event] for each event. */
-export function replay(events, speed) {
-  return events.map((e, i) => [i === 0 ? 0 : (Date.parse(e.timestamp) - Date.parse(events[i - 1].timestamp)) / speed, e])
+/**
+ * A subscriber. rows are the events that it has received, all of them. When it loses its
+ * connection it names the offset after its last event (280), or with native it leaves that
+ * to the EventSource.
+ */
+export class Subscription {
+  rows = []
+  onRow = () => {}
+  #waiting = []
+  #isClosed = false
+
+  constructor(url, { fromOffset = 0, native = false } = {}) {
+    this.opened = new Promise((resolve, reject) => {
+      const open = (offset) => {
+        this.source = new EventSource(`${url}?fromOffset=${offset}`)
+        this.source.onopen = resolve
+        this.source.onmessage = ({ data }) => this.#take(JSON.parse(data))
+        this.source.onerror = ({ code, message }) => {
+          const isRefused = code >= 400 && code < 500
+          if (this.#isClosed || (native && !isRefused)) return
+          this.source.close()
+          if (!isRefused) return setTimeout(() => this.#isClosed || open((this.rows.at(-1)?.offset ?? offset - 1) + 1), RECONNECT_MS)
+          const refusal = Object.assign(new Error(message), { status: code })
+          reject(refusal)
+          this.#waiting.splice(0).forEach((w) => w.reject(refusal))
+        }
+      }
+      open(fromOffset)
+    })
+    this.opened.catch(() => {}) // also if nobody waits for it
+  }
+
+  #take(row) {
+    this.rows.push(row)
+    this.onRow(row)
+    const isTold = (w) => w.pleases(row)
+    this.#waiting.filter(isTold).forEach((w) => w.resolve(this.rows))
+    this.#waiting = this.#waiting.filter((w) => !isTold(w))
+  }
+
+  /** Resolves with all rows when one has come that pleases. */
+  until(pleases) {
+    if (this.rows.some(pleases)) return Promise.resolve(this.rows)
+    return new Promise((resolve, reject) => this.#waiting.push({ pleases, resolve, reject }))
+  }
+
+  close() {
+    this.#isClosed = true
+    this.source.close()
+  }
+}
+
+/** 263: the tool calls that the viewer expands. Of each member, the newest value is shown. */
+export function toolCalls(rows) {
+  const calls = new Map()
+  for (const { channel, data } of rows) if (channel === "toolCalls") calls.set(data.id, { ...calls.get(data.id), ...data })
+  return [...calls.values()]
+}
+
+/** 253 to 255: a replay at a speed: for each event, the milliseconds to wait before it. */
+export function waits(rows, speed) {
+  return rows.map((row, i) => (i === 0 ? 0 : (row.timestamp - rows[i - 1].timestamp) / speed))
 }

@@ -1,15 +1,16 @@
-// This program plays scenarios of durable session streams. It starts a Tapedeck binary on
-// SQLite:
+// This program plays scenarios of the document on durable streams. It starts a Tapedeck
+// binary on SQLite:
 //
 //     node run.mjs --binary ../../bin/tapedeck [part of a scenario's name]
 //
-// It prints the counts, and fails if a scenario fails or takes longer than a
-// minute.
+// It prints the counts, and fails if a scenario fails or takes longer than its limit.
 import { main, withServer } from "../harness.mjs"
 import { Client } from "./client.mjs"
+import { refusals } from "./refusals.mjs"
 import { scenarios } from "./scenarios.mjs"
+import { sessions } from "./sessions.mjs"
 
-await main("source 002 (durable session streams)", (binary, play) => withServer(binary, [], async (server) => {
-  const client = new Client(server.url) // a client needs only the URL
-  await play("", scenarios, (scenario) => scenario(client))
+await main("source 002 (durable streams)", (binary, play) => withServer(binary, [], async (server) => {
+  const world = { client: new Client(`${server.url}/channels`), restart: () => server.restart() }
+  await play("", { ...scenarios, ...sessions, ...refusals }, (scenario) => scenario(world))
 }))
