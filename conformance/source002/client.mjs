@@ -5,6 +5,7 @@
 import { EventSource } from "eventsource"
 
 const RECONNECT_MS = 50
+const PATIENCE_MS = 20_000
 
 /** A list is the answer itself, or its member of that name, or data. */
 const listOf = (answer, name) => (Array.isArray(answer) ? answer : (answer[name] ?? answer.data))
@@ -52,6 +53,7 @@ export class Client {
     for (;;) {
       const page = await this.events(id, { fromOffset, limit, ...filters })
       if (page.length === 0) return rows
+      if (page[0].offset < fromOffset) throw new Error(`a page from ${fromOffset} begins with ${page[0].offset}`)
       rows.push(...page)
       fromOffset = page.at(-1).offset + 1
     }
@@ -91,10 +93,8 @@ export class Subscription {
           const isRefused = code >= 400 && code < 500
           if (this.#isClosed || (native && !isRefused)) return
           this.source.close()
-          if (!isRefused) return setTimeout(() => this.#isClosed || open((this.rows.at(-1)?.offset ?? offset - 1) + 1), RECONNECT_MS)
-          const refusal = Object.assign(new Error(message), { status: code })
-          reject(refusal)
-          this.#waiting.splice(0).forEach((w) => w.reject(refusal))
+          if (isRefused) return reject(Object.assign(new Error(message), { status: code }))
+          setTimeout(() => this.#isClosed || open((this.rows.at(-1)?.offset ?? offset - 1) + 1), RECONNECT_MS)
         }
       }
       open(fromOffset)
@@ -111,9 +111,15 @@ export class Subscription {
   }
 
   /** Resolves with all rows when one has come that pleases. */
-  until(pleases) {
-    if (this.rows.some(pleases)) return Promise.resolve(this.rows)
-    return new Promise((resolve, reject) => this.#waiting.push({ pleases, resolve, reject }))
+  async until(pleases) {
+    if (this.rows.some(pleases)) return this.rows
+    let timer
+    const late = new Promise((_, fail) => {
+      timer = setTimeout(() => fail(new Error(`after ${PATIENCE_MS / 1000} s the stream had sent ${JSON.stringify(this.rows).slice(0, 2000)}`)), PATIENCE_MS)
+    })
+    const told = new Promise((resolve) => this.#waiting.push({ pleases, resolve }))
+    await Promise.race([told, late, this.opened.then(() => told)]).finally(() => clearTimeout(timer))
+    return this.rows
   }
 
   close() {
