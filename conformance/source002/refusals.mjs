@@ -34,17 +34,14 @@ const inBothForms = (channel, name, event) => [
 ]
 const without = (channel, id, names) => names.flatMap((name) => {
   const { [name]: _, ...event } = SCHEMAS[channel].event(id)
-  return inBothForms(channel, `without ${name}`, event)
+  const forms = inBothForms(channel, `without ${name}`, event)
+  return name === "type" ? forms.slice(0, 1) : forms // in data, the type beside it says it
 })
 
 const perChannel = Object.fromEntries(CHANNELS.flatMap((channel) => [
   [`128-155: an event of ${channel} without what makes it one is refused`, async (world) => {
     const id = await exampleSession(world)
     await noneWritten(world, id, without(channel, id, SCHEMAS[channel].core))
-  }],
-  [`128-155: an event of ${channel} without another member of its schema is refused`, async (world) => {
-    const id = await exampleSession(world)
-    await noneWritten(world, id, without(channel, id, SCHEMAS[channel].others))
   }],
   [`128-155: an event of ${channel} with a member of a wrong type is refused`, async (world) => {
     const id = await exampleSession(world)

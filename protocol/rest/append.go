@@ -76,7 +76,7 @@ func expected(r *http.Request) (*int64, error) {
 // readEvents reads events: an object, an array, or one object a line. conflict is the
 // reason why they must not be appended, nil if there is none.
 func (h *handler) readEvents(w http.ResponseWriter, r *http.Request, session string) (list []tapedeck.Event, conflict, err error) {
-	in := events{limit: h.MaxEvents, translator: func() (*channels.Translator, error) { return h.translator(r.Context(), session) }}
+	in := events{limit: h.MaxEvents, channels: isChannels(r), translator: func() (*channels.Translator, error) { return h.translator(r.Context(), session) }}
 	limited, err := limitBody(w, r, h.MaxAppend)
 	if err != nil {
 		return nil, nil, err
@@ -102,6 +102,8 @@ type events struct {
 	limit int
 	count int // of the events in the body; one may become several in list
 
+	channels bool // the request came in the form of the six channels
+
 	translator func() (*channels.Translator, error)
 	translate  *channels.Translator // nil until an event needs it
 	conflict   error                // the first conflict
@@ -116,6 +118,9 @@ func (in *events) decode(raw []byte, where string) error {
 	}
 	in.count++
 	var e tapedeck.Event
+	if in.channels && channels.IsAt(raw) {
+		return in.translated(raw, where)
+	}
 	switch err := e.UnmarshalJSON(raw); {
 	case err == nil:
 	case channels.Is(raw):

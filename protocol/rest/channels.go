@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"github.com/tapedeck/tapedeck"
@@ -37,20 +38,22 @@ func isChannels(r *http.Request) bool {
 type channelQuery struct {
 	session string
 	filter  view.Filter
-	from    int64 // the number of the first event
-	life    int64 // the incarnation of the session that from is of; 0 if the client does not say it
-	limit   int   // most events of a page
+	from    int64    // the number of the first event
+	life    int64    // the incarnation of the session that from is of; 0 if the client does not say it
+	limit   int      // most events of a page
+	agents  []string // only their events; nil for all
 }
 
 func parseChannels(r *http.Request, names ...string) (c channelQuery, err error) {
 	if c.session, err = httpapi.SessionID(r); err != nil {
 		return c, err
 	}
-	q := httpapi.ParseQuery(r, append([]string{"fromOffset", "from", "channel", "thread", "invocation", "format"}, names...)...)
+	q := httpapi.ParseQuery(r, append([]string{"fromOffset", "from", "channel", "agent", "thread", "invocation", "format"}, names...)...)
 	q.OneOf("format", "channels", "channels")
 	c.filter = view.Filter{
 		Channels: q.List("channel", checkChannel), Threads: q.List("thread", tapedeck.CheckID), Invocations: q.List("invocation", tapedeck.CheckID),
 	}
+	c.agents = q.List("agent", tapedeck.CheckName)
 	c.limit = q.Limit(pageLimit, pageLimit)
 	c.from, c.life = q.FromCursor()
 	if last := q.LastEventID(r); last != "" && q.Err == nil && len(names) == 1 && names[0] == "lastEventId" {
@@ -101,21 +104,31 @@ func (h *handler) openChannels(ctx context.Context, c channelQuery) (*channelRea
 
 // next returns the row of the next event of the log, nil if it has none or the filter leaves
 // it out.
-func (o *channelReader) next(rec tapedeck.Record) (*channels.Row, error) {
+func (o *channelReader) next(rec tapedeck.Record) (row *channels.Row, err error) {
 	e, err := rec.Event()
 	if err != nil {
 		return nil, err
 	}
-	defer o.Note(&e)
-	if !view.InChannels(&e) {
-		return nil, nil
+	if view.InChannels(&e) {
+		passes, err := o.passes(&e)
+		if err == nil && passes {
+			row = new(channels.Row)
+			*row, err = o.Row(&e, o.number)
+		}
+		if o.number++; err != nil {
+			return nil, err
+		}
 	}
-	o.number++
-	if !o.filter.Match(&e) {
-		return nil, nil
+	return row, o.Note(&e)
+}
+
+// passes reports whether the client has selected an event.
+func (o *channelReader) passes(e *tapedeck.Event) (bool, error) {
+	if ok := o.filter.Match(e); !ok || o.agents == nil {
+		return ok, nil
 	}
-	row, err := o.Row(&e, o.number-1)
-	return &row, err
+	name, err := o.AgentOf(e)
+	return slices.Contains(o.agents, name), err
 }
 
 // channelPage answers with a page in the form of the six channels.

@@ -159,7 +159,15 @@ func (h *handler) summary(ctx context.Context, v *viewing) (any, error) {
 	if err != nil || !v.channels {
 		return s, err
 	}
-	return s.Short(), nil
+	return channelSummary{v.session.ID, v.session.ID, s.Short()}, nil
+}
+
+// A channelSummary is a summary in the form of the six channels: that of a list, as a row of
+// a table of its own.
+type channelSummary struct {
+	ID        string `json:"id"`
+	SessionID string `json:"session_id"`
+	view.SessionSummary
 }
 
 func (h *handler) replayIndex(ctx context.Context, v *viewing) (any, error) {

@@ -72,9 +72,6 @@ func impliedCommon() payload.Common {
 
 // chunk translates a piece of an agent's text. The chunks of one turn are one message.
 func (t *Translator) chunk(e *event) ([]tapedeck.Event, error) {
-	if e.Text == "" {
-		return nil, missing(e, "text")
-	}
 	run, out := t.open(e)
 	return e.in(run, out, payload.TextMessageChunk{
 		MessageID: messageID(run, e.Turn), Role: payload.RoleAssistant, Delta: e.Text, Attributed: e.origin(),
@@ -84,9 +81,6 @@ func (t *Translator) chunk(e *event) ([]tapedeck.Event, error) {
 // toolCall translates a call, which is sent once or each time its status changes. Its input
 // may come with any of these events.
 func (t *Translator) toolCall(e *event) ([]tapedeck.Event, error) {
-	if e.ID == "" {
-		return nil, missing(e, "id")
-	}
 	known, err := t.known(e)
 	if err != nil {
 		return nil, err
@@ -206,9 +200,6 @@ func (t *Translator) note(e *event, k Known) {
 // agentState begins and ends the runs of an agent. It also appends an agent.state event
 // with all members of e.
 func (t *Translator) agentState(e *event) ([]tapedeck.Event, error) {
-	if e.Status == "" {
-		return nil, missing(e, "status")
-	}
 	end := ending(e.Status)
 	var out []tapedeck.Event
 	if end == continues {

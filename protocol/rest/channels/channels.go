@@ -63,6 +63,18 @@ func Is(raw []byte) bool {
 	return channel && !o.Bad && has
 }
 
+// IsAt is [Is] for an event that comes to a base URL of this form: it names a channel, and its
+// type is none of the catalogue.
+func IsAt(raw []byte) bool {
+	var channel, known bool
+	o := jsonobj.Read(raw)
+	for name, value, ok := o.Next(); ok; name, value, ok = o.Next() {
+		channel = channel || string(name) == "channel"
+		known = known || string(name) == "type" && tapedeck.ChannelOf(jsonobj.StringOf(value)) != ""
+	}
+	return channel && !known && !o.Bad
+}
+
 // Translate returns the events that an event becomes: one that stands for it, which has it as
 // rawEvent, and the events that this one implies.
 func (t *Translator) Translate(raw []byte) ([]tapedeck.Event, error) {
@@ -107,10 +119,39 @@ func (t *Translator) read(raw []byte) (*event, error) {
 			return nil, err
 		}
 	}
+	for _, m := range required[e.Channel] {
+		if !m.given(e) {
+			return nil, missing(e, m.name)
+		}
+	}
 	if e.Turn < 0 {
 		return nil, tapedeck.Errorf(tapedeck.Invalid, "the turn of an event is a whole number from 0, not %d", e.Turn)
 	}
 	return e, nil
+}
+
+// A member is one that an event must have.
+type member struct {
+	name  string
+	given func(*event) bool
+}
+
+var (
+	needsID     = member{"id", func(e *event) bool { return e.ID != "" }}
+	needsAgent  = member{"agentId", func(e *event) bool { return e.AgentID != "" }}
+	needsStatus = member{"status", func(e *event) bool { return e.Status != "" }}
+	needsType   = member{"type", func(e *event) bool { return e.Type != "" }}
+)
+
+// required has the members without which an event of a channel says nothing. A call needs its
+// tool when it begins only.
+var required = map[string][]member{
+	tapedeck.ChannelChunks:     {needsID, needsAgent, {"text", func(e *event) bool { return e.Text != "" }}},
+	tapedeck.ChannelToolCalls:  {needsID, needsAgent, needsStatus},
+	tapedeck.ChannelAgentState: {needsAgent, needsStatus},
+	tapedeck.ChannelPresence:   {{"userId", func(e *event) bool { return e.UserID != "" }}},
+	tapedeck.ChannelTerminal:   {needsID, needsType, {"data", func(e *event) bool { return given(e.Data) }}},
+	tapedeck.ChannelWorkflow:   {needsID, needsType, {"taskId", func(e *event) bool { return e.TaskID != "" }}},
 }
 
 // missing returns the error of an event without a required member.

@@ -124,10 +124,14 @@ func (p *event) says(e *tapedeck.Event) bool {
 	return p.workflowType() == e.Type && p.ID == d.ID && p.TaskID == d.TaskID && string(p.Payload) == string(d.Payload)
 }
 
-// channelOf returns the channel of an event, also if the store has not set it.
+// channelOf returns the channel of a row. The log takes that of an unknown type from whoever
+// appends it.
 func channelOf(e *tapedeck.Event) string {
-	if channel := tapedeck.ChannelOf(e.Type); channel != "" {
-		return channel
+	switch e.Type {
+	case view.TypeAgentState:
+		return tapedeck.ChannelAgentState
+	case view.TypeToolStatus:
+		return tapedeck.ChannelToolCalls
 	}
-	return e.Channel
+	return tapedeck.ChannelOf(e.Type)
 }

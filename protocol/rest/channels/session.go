@@ -11,9 +11,6 @@ import (
 
 // presence translates where a user is in the session.
 func (t *Translator) presence(e *event) ([]tapedeck.Event, error) {
-	if e.UserID == "" {
-		return nil, missing(e, "userId")
-	}
 	d := tapedeck.Members{"user": payload.Text(e.UserID), "rawEvent": e.raw}
 	if given(e.Cursor) {
 		d["cursor"] = e.Cursor
@@ -43,9 +40,6 @@ func (e *event) presenceType() string {
 // terminal translates the input or the output of a terminal. Data that is no text becomes
 // the text of its JSON.
 func (t *Translator) terminal(e *event) ([]tapedeck.Event, error) {
-	if !given(e.Data) {
-		return nil, missing(e, "data")
-	}
 	return []tapedeck.Event{{Type: e.terminalType(), Data: jsonobj.AppendMembers(nil, tapedeck.Members{
 		"terminal": payload.Text(tapedeck.MainThread), "data": payload.Text(textOf(e.Data)), "id": payload.Text(e.ID),
 		"source": payload.Text(e.Source), "kind": payload.Text(e.Type), "rawEvent": e.raw,
@@ -61,9 +55,6 @@ func (e *event) terminalType() string {
 
 // workflow translates a step of a task.
 func (t *Translator) workflow(e *event) ([]tapedeck.Event, error) {
-	if e.Type == "" {
-		return nil, missing(e, "type")
-	}
 	d := tapedeck.Members{"id": payload.Text(e.ID), "taskId": payload.Text(e.TaskID), "rawEvent": e.raw}
 	if given(e.Payload) {
 		d["payload"] = e.Payload

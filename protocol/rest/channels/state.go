@@ -28,7 +28,7 @@ type madeCall struct {
 }
 
 // Note notes what later rows need of e, which comes after all events that were noted.
-func (r *Reader) Note(e *tapedeck.Event) {
+func (r *Reader) Note(e *tapedeck.Event) error {
 	switch e.Type {
 	case tapedeck.RunStarted:
 		if agent := runAgent(e); agent != "" {
@@ -48,11 +48,12 @@ func (r *Reader) Note(e *tapedeck.Event) {
 			delete(r.known.users, d.MessageID)
 		}
 	case tapedeck.ToolCallStart, tapedeck.ToolCallArgs, tapedeck.ToolCallResult, tapedeck.MessageAdded:
-		r.noteCall(e)
+		return r.noteCall(e)
 	}
+	return nil
 }
 
-func (r *Reader) noteCall(e *tapedeck.Event) {
+func (r *Reader) noteCall(e *tapedeck.Event) error {
 	var d struct {
 		ID      string          `json:"toolCallId"`
 		Tool    string          `json:"toolCallName"`
@@ -60,14 +61,18 @@ func (r *Reader) noteCall(e *tapedeck.Event) {
 		Message payload.Message `json:"message"`
 	}
 	if !e.Unpack(&d) {
-		return
+		return nil
 	}
 	key := callKey{e.ThreadName(), d.ID}
 	switch e.Type {
 	case tapedeck.ToolCallStart:
 		put(&r.known.calls, key, madeCall{tool: d.Tool})
 	case tapedeck.ToolCallArgs:
-		if k, ok := r.known.calls[key]; ok && len(k.args)+len(d.Delta) <= maxArgs {
+		k, err := r.call(e, d.ID)
+		if err != nil {
+			return err
+		}
+		if k.tool != "" && len(k.args)+len(d.Delta) <= maxArgs {
 			k.args += string(d.Delta)
 			r.known.calls[key] = k
 		}
@@ -80,6 +85,7 @@ func (r *Reader) noteCall(e *tapedeck.Event) {
 			}
 		}
 	}
+	return nil
 }
 
 // call returns what is known of the call of an event.
@@ -113,6 +119,16 @@ func (r *Reader) agent(e *tapedeck.Event) (string, error) {
 		name = e.ThreadName()
 	}
 	return name, nil
+}
+
+// AgentOf returns the agent of an event of the channels chunks, toolCalls or agentState, "" for
+// an event of another one.
+func (r *Reader) AgentOf(e *tapedeck.Event) (string, error) {
+	switch channelOf(e) {
+	case tapedeck.ChannelChunks, tapedeck.ChannelToolCalls, tapedeck.ChannelAgentState:
+		return r.agent(e)
+	}
+	return "", nil
 }
 
 // isUsers reports whether a piece of text is of a user's message.
