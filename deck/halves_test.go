@@ -276,8 +276,8 @@ data: [DONE]
 		"AI SDK": {[]string{"POST /aisdk/steps/s/events\n" + sse + chunks}, []string{halvesThought, halvesText, halvesArgs}},
 		"AG-UI":  {[]string{"POST /agui/steps/events/s\n" + sse + ag.String()}, []string{halvesThought, halvesText, halvesArgs}},
 		"channels": {[]string{
-			"POST /api/v1/sessions/s/events\nContent-Type: application/json\n\n" + `{"channel":"chunks","agentId":"a","text":"go \ud83d","turn":1}`,
-			"POST /api/v1/sessions/s/events\nContent-Type: application/json\n\n" + `{"channel":"chunks","agentId":"a","text":"\ude80 on","turn":1}`,
+			"POST /api/v1/sessions/s/events\nContent-Type: application/json\n\n" + `{"channel":"chunks","id":"c","agentId":"a","text":"go \ud83d","turn":1}`,
+			"POST /api/v1/sessions/s/events\nContent-Type: application/json\n\n" + `{"channel":"chunks","id":"c","agentId":"a","text":"\ude80 on","turn":1}`,
 		}, []string{halvesText}},
 		"Durable Streams": {[]string{
 			"POST /v1/stream/sessions/s\nContent-Type: application/json\n\n" + `[{"type":"RUN_STARTED","invocation":"i","data":{"threadId":"main","runId":"i"}},{"type":"TEXT_MESSAGE_CHUNK","invocation":"i","data":{"messageId":"m","delta":"go \ud83d"}}]`,

@@ -40,6 +40,8 @@ func TestBelowPrefix(t *testing.T) {
 	for _, c := range []struct{ method, path, contentType, body, location string }{
 		{"POST", "/api/v1/sessions", "application/json", `{"id":"a"}`, "/tape/deck/api/v1/sessions/a"},
 		{"POST", "/api/sessions", "application/json", `{"id":"b"}`, "/tape/deck/api/v1/sessions/b"},
+		{"POST", "/channels/api/sessions", "application/json", `{"id":"below_channels"}`, "/tape/deck/channels/api/v1/sessions/below_channels"},
+		{"POST", "/sse/api/sessions", "application/json", `{"id":"below_sse"}`, "/tape/deck/sse/api/v1/sessions/below_sse"},
 		{"POST", "/api/v1/sessions/a/fork", "application/json", `{"id":"f"}`, "/tape/deck/api/v1/sessions/f"},
 		{"PUT", "/v1/stream/x/y", "text/plain", "hello", server.URL + "/tape/deck/v1/stream/x/y"},
 	} {

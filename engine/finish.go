@@ -54,6 +54,10 @@ func (r *run) terminal(agentErr, writeErr error) terminal {
 	case agentErr != nil:
 		return errorEnd("agent", r.explain(agentErr), tapedeck.StatusFailed)
 	}
+	return successEnd()
+}
+
+func successEnd() terminal {
 	return terminal{
 		event: tapedeck.Event{Type: tapedeck.RunFinished, Data: object(map[string]any{
 			"outcome": map[string]string{"type": payload.OutcomeSuccess},

@@ -10,7 +10,6 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
-	"github.com/tapedeck/tapedeck/payload"
 )
 
 // Create creates a session with session.created as its first event. An id that
@@ -224,10 +223,9 @@ func (e *Engine) impliedEnds(ctx context.Context, session string) (events []tape
 		return nil, err
 	}
 	runs := v.Runs()
-	end := terminal{event: payload.NewEvent(payload.RunFinished{Outcome: &payload.Outcome{Type: payload.OutcomeSuccess}}), status: tapedeck.StatusComplete}
 	for i := range runs {
 		if runs[i].Implied {
-			events = append(events, endEvents(v, runs, &runs[i], end)...)
+			events = append(events, endEvents(v, runs, &runs[i], successEnd())...)
 		}
 	}
 	return events, nil

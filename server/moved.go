@@ -23,12 +23,12 @@ func (o *Options) outside(next http.Handler) http.Handler {
 
 // alias serves /api/… as /api/v1/…
 func alias(next http.Handler) http.Handler {
-	return moved(next, func(path string) string { return "/api/v1" + strings.TrimPrefix(path, "/api") })
+	return moved(next, "", func(path string) string { return "/api/v1" + strings.TrimPrefix(path, "/api") })
 }
 
 // within serves the paths of the API below a root: /api/v1/…, /api/… and /v1/….
 func within(root string, next http.Handler) http.Handler {
-	return moved(next, func(path string) string {
+	return moved(next, root, func(path string) string {
 		for _, base := range []string{"/api/v1/", "/api/", "/v1/"} {
 			if rest, ok := strings.CutPrefix(path, root+base); ok {
 				return "/api/v1/" + rest
@@ -38,8 +38,9 @@ func within(root string, next http.Handler) http.Handler {
 	})
 }
 
-// moved serves a request under another path.
-func moved(next http.Handler, to func(path string) string) http.Handler {
+// moved serves a request below a root under another path. The address of what is created
+// begins with the root.
+func moved(next http.Handler, root string, to func(path string) string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r2 := new(http.Request)
 		*r2 = *r
@@ -48,7 +49,7 @@ func moved(next http.Handler, to func(path string) string) http.Handler {
 			u.RawPath = to(u.RawPath)
 		}
 		r2.URL = &u
-		if prefix := httpapi.Prefix(r); prefix != "" { // the address of what is created begins with it
+		if prefix := httpapi.Prefix(r) + root; prefix != "" {
 			r2.RequestURI = prefix + u.EscapedPath()
 		}
 		next.ServeHTTP(w, r2)

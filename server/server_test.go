@@ -19,7 +19,7 @@ var echo = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 })
 
 func handler(change func(*server.Options)) http.Handler {
-	o := server.Options{REST: echo, Task: echo, Durable: echo, Version: "v1"}
+	o := server.Options{REST: echo, Task: echo, Channels: echo, Durable: echo, Version: "v1"}
 	if change != nil {
 		change(&o)
 	}
@@ -61,6 +61,10 @@ func TestProtocolsAreMounted(t *testing.T) {
 		"/sse/v1/sessions":           "/api/v1/sessions",
 		"/sse/api/sessions":          "/api/v1/sessions",
 		"/sse/other":                 "/sse/other",
+
+		"/channels/api/sessions/a%2Fb": "/api/v1/sessions/a%2Fb",
+		"/channels/v1/sessions":        "/api/v1/sessions",
+		"/channels/other":              "/channels/other",
 	} {
 		if got := get(handler(nil), path); got.Code != http.StatusOK || got.Body.String() != want {
 			t.Errorf("%s: %d %q, want %q", path, got.Code, got.Body, want)
@@ -103,7 +107,7 @@ func TestErrorsAreJSON(t *testing.T) {
 		"/v1/stream//": 400, "/v1/stream//a": 400, "/v1/stream/a//b": 400, "/v1/stream/a//": 400,
 		"/v1/stream/.": 400, "/v1/stream/..": 400, "/v1/stream/./a": 400, "/v1/stream/../a": 400, "/v1/stream/a/../b?c=d": 400,
 		"/v1/stream/%2e%2e/a": 400, "/v1/stream/a/": 400,
-		"//v1/stream/a": 404, "/v1//stream/a": 404, "/v1/nothing": 404, "/nothing": 404, "/a/../b": 404, "/sse/nothing": 404, "/sse/../x": 404, "/healthz/x": 404,
+		"//v1/stream/a": 404, "/v1//stream/a": 404, "/v1/nothing": 404, "/nothing": 404, "/a/../b": 404, "/sse/nothing": 404, "/sse/../x": 404, "/channels/../x": 404, "/healthz/x": 404,
 	} {
 		for _, h := range []http.Handler{whole(nil), whole(func(o *server.Options) { o.Screen = screenFiles(map[string]string{"index.html": indexHTML}) })} {
 			w := get(h, path)
@@ -136,8 +140,8 @@ func TestEmptyIDs(t *testing.T) {
 // without.
 func TestRootsDoNotRedirect(t *testing.T) {
 	nothing := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
-	h := whole(func(o *server.Options) { o.AGUI, o.AISDK, o.A2A, o.Task = nothing, nothing, nothing, nothing })
-	for _, path := range []string{"/a2a", "/agui", "/aisdk", "/api", "/api/v1", "/api/a2a", "/sse"} {
+	h := whole(func(o *server.Options) { o.AGUI, o.AISDK, o.A2A, o.Task, o.Channels = nothing, nothing, nothing, nothing, nothing })
+	for _, path := range []string{"/a2a", "/agui", "/aisdk", "/api", "/api/v1", "/api/a2a", "/sse", "/channels"} {
 		for _, method := range []string{"GET", "POST"} {
 			w := send(h, method, path)
 			if w.Code != 404 || !strings.Contains(w.Body.String(), `there is nothing at \"`+path) {
@@ -226,7 +230,7 @@ func TestStreamsAreNoScripts(t *testing.T) {
 		"script": 403, "serviceworker": 403, "worker": 403, "style": 403, "embed": 403,
 		"empty": 200, "document": 200, "image": 200, "": 200,
 	} {
-		for _, path := range []string{"/v1/stream/a", "/v1/stream/%61", "/api/v1/sessions", "/api/sessions"} {
+		for _, path := range []string{"/v1/stream/a", "/v1/stream/%61", "/api/v1/sessions", "/api/sessions", "/sse/api/sessions", "/channels/api/sessions"} {
 			header := []string{"Sec-Fetch-Site", "same-origin", "Sec-Fetch-Dest", dest}
 			if dest == "" {
 				header = nil

@@ -10,6 +10,7 @@ import (
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/access"
 	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/view"
 )
 
 // Append appends to a session. The actor of the events is that of the identity.
@@ -154,7 +155,7 @@ func agents(e *tapedeck.Event) bool {
 	switch e.Type {
 	case tapedeck.RunStarted, tapedeck.MessagesSnapshot:
 		return false
-	case tapedeck.PlanUpdated, tapedeck.UsageReported, tapedeck.PermissionRequested, tapedeck.TerminalOutput, tapedeck.TerminalExit, tapedeck.TerminalResize:
+	case view.TypeAgentState, view.TypeToolStatus, tapedeck.PlanUpdated, tapedeck.UsageReported, tapedeck.PermissionRequested, tapedeck.TerminalOutput, tapedeck.TerminalExit, tapedeck.TerminalResize:
 		return true
 	case tapedeck.MessageAdded:
 		var d struct {
