@@ -143,11 +143,6 @@ type Members map[string]json.RawMessage
 // Erased reports whether the payload of e was erased.
 func (e *Event) Erased() bool { return string(jsonobj.Member(e.Data, "erased")) == "true" }
 
-// Implied reports whether another event of the same append says already what e says, see [Meta].
-func (e *Event) Implied() bool {
-	return bytes.Contains(e.Data, []byte(`"implied"`)) && e.meta().Implied
-}
-
 // Unpack sets the struct that into points to from the data of e, see
 // [jsonobj.Unpack]. No data counts as an object without members.
 func (e *Event) Unpack(into any) bool { return len(e.Data) == 0 || jsonobj.Unpack(e.Data, into) }

@@ -1,6 +1,7 @@
 package payload
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -10,6 +11,12 @@ import (
 	"github.com/tapedeck/tapedeck/internal/jsonobj"
 )
 
+// IsImplied reports whether another event of the same append says already what e says, see
+// [tapedeck.Meta].
+func IsImplied(e *tapedeck.Event) bool {
+	return bytes.Contains(e.Data, []byte(`"implied"`)) && tapedeck.MetaOf(json.RawMessage(jsonobj.Member(e.Data, "metadata"))).Implied
+}
+
 // Blank returns the data of e after its payload is erased: what the log needs
 // for ids, order and views.
 func Blank(e *tapedeck.Event) json.RawMessage {
@@ -17,7 +24,7 @@ func Blank(e *tapedeck.Event) json.RawMessage {
 	if t := typeByName[e.Type]; t != nil {
 		b = t.layout.blank(b, 1, e.Data)
 	}
-	kept := tapedeck.Meta{Implied: e.Implied()}
+	kept := tapedeck.Meta{Implied: IsImplied(e)}
 	if e.Type == tapedeck.RunFinished {
 		var s tapedeck.Session
 		s.Apply(e)

@@ -140,7 +140,9 @@ func TestEmptyIDs(t *testing.T) {
 // without.
 func TestRootsDoNotRedirect(t *testing.T) {
 	nothing := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
-	h := whole(func(o *server.Options) { o.AGUI, o.AISDK, o.A2A, o.Task, o.Channels = nothing, nothing, nothing, nothing, nothing })
+	h := whole(func(o *server.Options) {
+		o.AGUI, o.AISDK, o.A2A, o.Task, o.Channels = nothing, nothing, nothing, nothing, nothing
+	})
 	for _, path := range []string{"/a2a", "/agui", "/aisdk", "/api", "/api/v1", "/api/a2a", "/sse", "/channels"} {
 		for _, method := range []string{"GET", "POST"} {
 			w := send(h, method, path)

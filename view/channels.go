@@ -23,7 +23,7 @@ func InChannels(e *tapedeck.Event) bool {
 	case tapedeck.TextMessageContent, tapedeck.ToolCallStart, tapedeck.ToolCallEnd, tapedeck.ToolCallResult, TypeToolStatus,
 		tapedeck.RunStarted, tapedeck.RunFinished, tapedeck.RunError, TypeAgentState,
 		tapedeck.PresenceJoined, tapedeck.PresenceMoved, tapedeck.PresenceLeft, tapedeck.TerminalInput, tapedeck.TerminalOutput:
-		return !e.Implied()
+		return !payload.IsImplied(e)
 	case tapedeck.MessageAdded:
 		return isSaid(e)
 	}

@@ -36,7 +36,7 @@ func NewChecker(openAPI []byte) (*Checker, error) {
 		return nil, err
 	}
 	c := &Checker{paths: d.Paths, defs: d.Components.Schemas, resolved: map[*schema]*jsonschema.Resolved{}}
-	open := map[string]bool{"Envelope": true, "NewEvent": true, "TaskEvent": true, "OtherEvent": true}
+	open := map[string]bool{"Envelope": true, "NewEvent": true, "TaskEvent": true, "ChannelEvent": true, "OtherEvent": true}
 	c.reach("KnownEvent", open)
 	for name, s := range c.defs {
 		if s.Properties != nil && s.AdditionalProperties == nil && !open[name] {

@@ -99,7 +99,7 @@ const maxIDLen = 128
 // each member in JSON.
 func handwritten() map[string]*schema {
 	return map[string]*schema{
-		"Envelope": envelope(), "NewEvent": newEvent(), "TaskEvent": taskEvent(),
+		"Envelope": envelope(), "NewEvent": newEvent(), "TaskEvent": taskEvent(), "ChannelEvent": channelEvent(),
 		"ContentPart": contentPart(), "PatchOperation": patchOperation(),
 	}
 }
@@ -164,6 +164,21 @@ func taskEvent() *schema {
 		},
 		PropertyOrder: []string{"type", "data", "timestamp", "sequence"},
 		Required:      []string{"type", "data", "timestamp", "sequence"},
+	}
+}
+
+// channelEvent describes an event in the form of the six channels.
+func channelEvent() *schema {
+	return &schema{
+		Description: "An event in the form of the six channels, see docs/protocol/channels.md.",
+		Type:        "object",
+		Properties: map[string]*schema{
+			"id": {Type: "string"}, "session_id": {Type: "string"}, "offset": {Type: "integer", Description: "Its number in this form, from 0."},
+			"type": {Type: "string"}, "channel": {Type: "string"}, "data": {Type: "object", Description: "The members of the schema of the channel."},
+			"timestamp": {Type: "integer", Description: "Milliseconds since 1970."}, "created_at": {Type: "integer", Description: "When the log got it: milliseconds since 1970."},
+		},
+		PropertyOrder: []string{"id", "session_id", "offset", "type", "channel", "data", "timestamp", "created_at"},
+		Required:      []string{"id", "session_id", "offset", "type", "channel", "data", "timestamp", "created_at"},
 	}
 }
 

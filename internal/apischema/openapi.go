@@ -118,7 +118,7 @@ func describe(root string) (*description, error) {
 			return nil, fmt.Errorf("%s %s: %w", r.Method, r.Path, err)
 		}
 	}
-	d.named["Events"].Properties["events"].Items = &schema{AnyOf: []*schema{refTo("Event"), refTo("TaskEvent")}}
+	d.named["Events"].Properties["events"].Items = &schema{AnyOf: []*schema{refTo("Event"), refTo("TaskEvent"), refTo("ChannelEvent")}}
 	d.openAnswers()
 	d.reword()
 	return d, nil

@@ -31,7 +31,7 @@ export type OtherType = ` + "`${string} (not in the catalogue)`" + `;
 		b.WriteString("\n")
 		switch {
 		case name == "Events": // which form the request asks for decides for all of them
-			fmt.Fprintf(&b, "export interface Events<E = SessionEvent> {\n%s}\n", strings.ReplaceAll(members(s, "  "), "(SessionEvent | TaskEvent)[]", "E[]"))
+			fmt.Fprintf(&b, "export interface Events<E = SessionEvent> {\n%s}\n", strings.ReplaceAll(members(s, "  "), "(SessionEvent | TaskEvent | ChannelEvent)[]", "E[]"))
 		case events[name]:
 			fmt.Fprintf(&b, "export interface %s extends Omit<Envelope, \"data\"> {\n%s}\n", name, members(s, "  "))
 		case name == "OtherEvent":

@@ -238,6 +238,17 @@ export type CaughtUp = {
   cursor?: string;
 };
 
+export type ChannelEvent = {
+  id: string;
+  session_id: string;
+  offset: number;
+  type: string;
+  channel: string;
+  data: JsonObject;
+  timestamp: number;
+  created_at: number;
+};
+
 export type CheckWorkflow = {
   bpmn?: string;
   name?: string;
@@ -1053,6 +1064,7 @@ export type OpenRun = {
   offset: number;
   started_at: string;
   owner?: string;
+  implied?: boolean;
   lease_ms?: number;
   parent?: string;
 };

@@ -124,8 +124,8 @@ func (p *event) says(e *tapedeck.Event) bool {
 	return p.workflowType() == e.Type && p.ID == d.ID && p.TaskID == d.TaskID && string(p.Payload) == string(d.Payload)
 }
 
-// channelOf returns the channel of a row. The log takes that of an unknown type from whoever
-// appends it.
+// channelOf returns the channel of a row. The log takes that of an unknown type from the
+// writer.
 func channelOf(e *tapedeck.Event) string {
 	switch e.Type {
 	case view.TypeAgentState:

@@ -72,7 +72,7 @@ func (l *tape) rows(t *testing.T, from int, number int64) (rows []channels.Row) 
 	return rows
 }
 
-// checkFromAnywhere: whoever begins in the middle sees what the others see.
+// checkFromAnywhere: a reader that begins in the middle sees what the others see.
 func (l *tape) checkFromAnywhere(t *testing.T) {
 	t.Helper()
 	all := l.rows(t, 0, 0)
@@ -236,7 +236,9 @@ func TestForgedOriginsCountForNothing(t *testing.T) {
 		event("a", "r", "", payload.RunStarted{ThreadID: "a", RunID: "r"}), event("a", "r", "", payload.TextMessageStart{MessageID: "r.0", Role: payload.RoleAssistant}),
 		event("a", "r", "", payload.ToolCallStart{ToolCallID: "c", ToolCallName: "Read"}), event("a", "r", "", payload.ToolCallEnd{ToolCallID: "c"}),
 	}
-	in := func(data string) tapedeck.Event { return tapedeck.Event{Thread: "a", Invocation: "r", Data: json.RawMessage(data)} }
+	in := func(data string) tapedeck.Event {
+		return tapedeck.Event{Thread: "a", Invocation: "r", Data: json.RawMessage(data)}
+	}
 	typed := func(typ, data string) tapedeck.Event {
 		e := in(data)
 		e.Type = typ
