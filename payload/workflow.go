@@ -16,7 +16,7 @@ type WorkflowStarted struct {
 	Name      string            `json:"name,omitempty"`
 	Digest    string            `json:"digest"`              // of the XML of the definition: "sha256:" and hexadecimal digits
 	XML       string            `json:"xml,omitempty"`       // the definition; "" if the process continues
-	Start     string            `json:"start,omitempty"`     // the start event that gets a token
+	Starts    []string          `json:"starts,omitempty"`    // the elements that get a token, as a rule one start event
 	Variables tapedeck.Members  `json:"variables,omitempty"` // the first variables
 	Agents    map[string]string `json:"agents,omitempty"`    // agents of tasks, by element, that replace those in the definition
 	Resumes   string            `json:"resumes,omitempty"`   // the invocation whose process continues with all its tokens; "" for a new process
@@ -37,7 +37,7 @@ type WorkflowEntered struct {
 	Activation  string           `json:"activation,omitempty"`  // unique in the process
 	Scope       string           `json:"scope,omitempty"`       // the activation of the sub-process, call or loop around it; "" for the process
 	Flows       []string         `json:"flows,omitempty"`       // the sequence flows whose tokens it takes
-	Start       string           `json:"start,omitempty"`       // the start event in it that gets a token
+	Starts      []string         `json:"starts,omitempty"`      // the elements in it that get a token, as a rule one start event
 	Items       json.RawMessage  `json:"items,omitempty"`       // the items of a multi-instance element, an array; nil for none
 	Index       *int64           `json:"index,omitempty"`       // from 0, of one instance of a loop or a multi-instance element; nil for none
 	Thread      string           `json:"thread,omitempty"`      // the thread of its agent

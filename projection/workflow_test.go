@@ -20,7 +20,7 @@ func (d *deck) workflow(thread string, n int) {
 	run := fmt.Sprint("i", d.turn)
 	d.append(
 		say(thread, run, tapedeck.RunStarted, `{"threadId":"t","runId":%q}`, run),
-		say(thread, run, tapedeck.WorkflowStarted, `{"process":"P%d","digest":"sha256:0","xml":"<definitions n='%d'/>","start":"E0","variables":{"html":"<b>&"}}`, d.turn, d.turn),
+		say(thread, run, tapedeck.WorkflowStarted, `{"process":"P%d","digest":"sha256:0","xml":"<definitions n='%d'/>","starts":["E0"],"variables":{"html":"<b>&"}}`, d.turn, d.turn),
 	)
 	for i := range n {
 		flow := ""

@@ -46,8 +46,8 @@ func (f *WorkflowFold) entered(e *tapedeck.Event) {
 	if a.Items != nil {
 		a.Count = new(countItems(a.Items))
 	}
-	if d.Start != "" {
-		f.put(WorkflowToken{Element: d.Start, Scope: a.ID, Trigger: trigger})
+	for _, start := range d.Starts {
+		f.put(WorkflowToken{Element: start, Scope: a.ID, Trigger: trigger})
 	}
 	f.noteEntered(a, e, again)
 }

@@ -164,7 +164,9 @@ func (f *WorkflowFold) started(e *tapedeck.Event) {
 	if f.head.Variables == nil {
 		f.head.Variables = map[string]json.RawMessage{}
 	}
-	f.put(WorkflowToken{Element: d.Start})
+	for _, start := range d.Starts {
+		f.put(WorkflowToken{Element: start})
+	}
 }
 
 // resumed continues the process in a new invocation. What failed is tried again.

@@ -78,7 +78,7 @@ func saved(t *testing.T, v any) []byte {
 // longWorkflow returns the events of a process in which n elements are entered, one
 // after the other.
 func longWorkflow(n int) []tapedeck.Event {
-	events := []tapedeck.Event{event(tapedeck.WorkflowStarted, "", "i1", `{"digest":"d","start":"E0"}`)}
+	events := []tapedeck.Event{event(tapedeck.WorkflowStarted, "", "i1", `{"digest":"d","starts":["E0"]}`)}
 	for i := range n {
 		flow := ""
 		if i > 0 {

@@ -124,9 +124,9 @@ func (r *checkedDiagram) describe(d *bpmn.Definitions) {
 			r.Variables = append(r.Variables, api.DiagramVariable(v))
 		}
 	}
-	if form := d.Main.Start.Form; form != nil {
-		for i := range form.Fields {
-			f := &form.Fields[i]
+	if start := d.Main.Start; start != nil && start.Form != nil {
+		for i := range start.Form.Fields {
+			f := &start.Form.Fields[i]
 			r.Fields = append(r.Fields, startField{f.ID, f.Label, string(f.Type), f.Required && f.Default == nil})
 		}
 	}

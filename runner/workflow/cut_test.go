@@ -173,10 +173,18 @@ func (m *maker) sub(depth int) (first, last string) {
 	id := m.id("P")
 	inner := &maker{T: m.T, n: m.n}
 	a, b := inner.row(depth - 1)
-	s, e := inner.id("S"), inner.id("E")
-	inner.flows = append(inner.flows, s+">"+a, b+">"+e)
+	e := inner.id("E")
+	inner.flows = append(inner.flows, b+">"+e)
+	if rapid.Bool().Draw(m.T, "start") {
+		s := inner.id("S")
+		fmt.Fprintf(&inner.nodes, `<startEvent id="%s"/>`, s)
+		inner.flows = append(inner.flows, s+">"+a)
+	} else { // it begins at a and at another element
+		a, b = inner.row(depth - 1)
+		inner.flows = append(inner.flows, b+">"+e)
+	}
 	m.n = inner.n
-	fmt.Fprintf(&m.nodes, `<subProcess id="%s"><startEvent id="%s"/><endEvent id="%s"/>%s%s</subProcess>`, id, s, e, inner.nodes.String(), flowsOf(inner.flows...))
+	fmt.Fprintf(&m.nodes, `<subProcess id="%s"><endEvent id="%s"/>%s%s</subProcess>`, id, e, inner.nodes.String(), flowsOf(inner.flows...))
 	return id, id
 }
 

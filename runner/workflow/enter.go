@@ -124,7 +124,7 @@ func (w *walker) begin(n *bpmn.Node, e *entry) {
 		err = w.fits(sizeOf(p.Variables) + len(p.Items))
 	}
 	if err != nil || tooOften {
-		p.Items, p.Variables, p.Start = nil, nil, ""
+		p.Items, p.Variables, p.Starts = nil, nil, nil
 		w.emit(p)
 		if tooOften {
 			w.fail(e.id, codeLimit, fmt.Sprintf("it was entered %d times, which is the limit", w.r.options.MaxEntries))
@@ -146,8 +146,8 @@ func (w *walker) prepare(n *bpmn.Node, e *entry, p *payload.WorkflowEntered) (er
 	if n.Agent != nil {
 		p.Thread, p.Attempt = w.thread(n)
 	}
-	if s := w.d.scopeOf(n); s != nil && s.Start != nil {
-		p.Start = s.Start.ID
+	if s := w.d.scopeOf(n); s != nil {
+		p.Starts = bpmn.IDs(s.Starts)
 	}
 	env, local := w.env(e.scope), map[string]any{}
 	if e.index != nil {
@@ -193,9 +193,9 @@ func unprepared(n *bpmn.Node, a *view.WorkflowActivation) bool {
 	return len(a.Variables) == 0 && (len(n.Inputs) > 0 || a.Index != nil || n.Called != nil && asks(n.Called.Start))
 }
 
-// asks reports whether a process has variables from the form of its start.
+// asks reports whether a process has variables from the form of its start event, nil for none.
 func asks(start *bpmn.Node) bool {
-	return start.Form != nil && slices.ContainsFunc(start.Form.Fields, func(f bpmn.Field) bool { return f.Default != nil || f.Required })
+	return start != nil && start.Form != nil && slices.ContainsFunc(start.Form.Fields, func(f bpmn.Field) bool { return f.Default != nil || f.Required })
 }
 
 // thread returns the name of the thread for the next agent of an element, and its

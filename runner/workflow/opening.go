@@ -52,7 +52,7 @@ func (r *Runner) Opening(ctx context.Context, in tapedeck.Invocation) ([]tapedec
 		return nil, err
 	}
 	started := payload.WorkflowStarted{
-		Process: d.Main.ID, Name: cmp.Or(d.Main.Name, c.Name), Digest: digestOf(d.Definitions), XML: xml, Start: d.Main.Start.ID,
+		Process: d.Main.ID, Name: cmp.Or(d.Main.Name, c.Name), Digest: digestOf(d.Definitions), XML: xml, Starts: bpmn.IDs(d.Main.Starts),
 		Variables: variables, Agents: agents,
 	}
 	if len(agents) == 0 {
@@ -182,10 +182,10 @@ func (r *Runner) firstVariables(ctx context.Context, start *bpmn.Node, given map
 	return withDefaults(ctx, start, out)
 }
 
-// withDefaults adds the defaults of the form of a start to the variables of a process. A
-// variable that the form requires must be there.
+// withDefaults adds the defaults of the form of a start event, nil for none, to the variables
+// of a process. A variable that the form requires must be there.
 func withDefaults(ctx context.Context, start *bpmn.Node, out tapedeck.Members) (tapedeck.Members, error) {
-	if start.Form == nil {
+	if start == nil || start.Form == nil {
 		return out, nil
 	}
 	if out == nil {

@@ -162,7 +162,7 @@ func checkDefault(f *bpmn.Field, v any) error {
 // taskValue returns the text of a task in the type of the field of the start that asks for
 // it.
 func taskValue(start *bpmn.Node, name, text string) (any, error) {
-	if start.Form != nil {
+	if start != nil && start.Form != nil {
 		for i := range start.Form.Fields {
 			if f := &start.Form.Fields[i]; f.ID == name {
 				return typed(f, "the task", text)

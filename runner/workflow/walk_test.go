@@ -207,6 +207,28 @@ var walks = []struct {
 		want: "+S -S +T xT failed", fails: "x",
 	},
 	{
+		name: "without a start event, all begins to which no flow leads", xml: diagramOf(end+gateway("parallel", "J")+script("A", "a = 1")+agentTask("B", "b", "b")+script("C", "c = 1")+`<endEvent id="X"><terminateEventDefinition/></endEvent>`+
+			`<intermediateThrowEvent id="L1"><linkEventDefinition name="l"/></intermediateThrowEvent><intermediateCatchEvent id="L2"><linkEventDefinition name="l"/></intermediateCatchEvent>`+
+			`<boundaryEvent id="R" attachedToRef="B"><errorEventDefinition/></boundaryEvent><endEvent id="E2"/>`+
+			`<subProcess id="H" triggeredByEvent="true"><startEvent id="HA"><errorEventDefinition/></startEvent><endEvent id="HZ"/>`+flowsOf("HA>HZ")+`</subProcess>`,
+			"A>J", "B>L1", "L2>J", "C>J", "J>E", "R>E2"),
+		want: "+A -A +B +C -C B~ -B +L1 -L1 +L2 -L2 +J -J +E -E completed", has: `"a":1,"b":"b","c":1`,
+	},
+	{
+		name: "instances of a sub-process without a start event", xml: diagramOf(startEnd+`<subProcess id="P1"><multiInstanceLoopCharacteristics isSequential="true"><loopCardinality>2</loopCardinality></multiInstanceLoopCharacteristics>`+
+			`<userTask id="U"/><boundaryEvent id="B" attachedToRef="U"><timerEventDefinition><timeDuration>PT1H</timeDuration></timerEventDefinition></boundaryEvent>`+script("A", "a = loopCounter")+`<endEvent id="X"/>`+flowsOf("U>X", "B>X", "A>X")+`</subProcess>`, "S>P1", "P1>E"),
+		want: "+S -S +P1 +P1 +U B~ U~ +A -A +X -X !B +B -B +X -X -P1 +P1 +U B~ U~ +A -A +X -X !B +B -B +X -X -P1 -P1 +E -E completed", has: `"a":2`,
+	},
+	{
+		name: "a called process without a start event", xml: withCalled(diagramOf(startEnd+`<callActivity id="C" calledElement="other"/>`, "S>C", "C>E"),
+			diagramOf(end+script("T", "r = n * 2")+script("U", "q = n * 3"), "T>E", "U>E")),
+		variables: []any{"n", 21}, want: "+S -S +C +other.T -other.T +other.U -other.U +other.E -other.E +other.E -other.E -C +E -E completed", has: `"n":21,"q":63,"r":42`,
+	},
+	{
+		name: "without a start event, a message from one branch to another", xml: diagramOf(end+`<receiveTask id="W" messageRef="msg"/><intermediateThrowEvent id="T"><messageEventDefinition messageRef="msg"/></intermediateThrowEvent>`+gateway("inclusive", "J"), "W>J", "T>J", "J>E"),
+		want: "+W W~ +T -T !W -W +J -J +E -E completed",
+	},
+	{
 		name: "an inclusive gateway in a loop", xml: diagramOf(startEnd+gateway("inclusive", "J")+gateway("exclusive", "G", `default="G_E"`)+script("A", "n = n + 1"), "S>J", "J>A", "A>G", "G>J:n < 2", "G>E"),
 		variables: []any{"n", 0}, has: `"n":2`,
 	},

@@ -47,7 +47,7 @@ func (r *reader) checkScope(s *Scope, where at, parent *Node) {
 	r.checkReach(s)
 }
 
-// checkStart finds where a token begins.
+// checkStart finds where tokens begin.
 func (r *reader) checkStart(s *Scope, where at, parent *Node, what string) {
 	var plain, triggered []*Node
 	for _, n := range s.Nodes {
@@ -75,7 +75,7 @@ func (r *reader) checkStart(s *Scope, where at, parent *Node, what string) {
 	case len(plain) > 1:
 		r.refuse(atNode(plain[1]), "remove one of them", "%s has %d start events without a trigger: %s", what, len(plain), idsOf(plain))
 	case len(plain) == 1:
-		s.Start = plain[0]
+		s.begin(plain[0])
 		for _, n := range triggered {
 			if parent == nil {
 				r.warn(atNode(n), "", "nothing begins at this start event: a run begins at %s", plain[0].ID)
@@ -84,19 +84,51 @@ func (r *reader) checkStart(s *Scope, where at, parent *Node, what string) {
 	case len(triggered) > 1:
 		r.refuse(atNode(triggered[1]), "add a start event without a trigger", "%s has %d start events with a trigger, and no other: %s", what, len(triggered), idsOf(triggered))
 	case len(triggered) == 1:
-		s.Start = triggered[0]
+		s.begin(triggered[0])
 		if parent == nil {
 			r.warn(atNode(s.Start), "", "a run begins here at once: it does not wait for the %s of its start event", s.Start.Event.Kind)
 		}
-	case parent == nil && onlyEvents(s):
-		r.refuse(where, "", "%s has no start event", what)
 	default:
-		r.refuse(where, "draw one", "%s has no start event", what)
+		r.checkRoots(s, where, what)
 	}
 }
 
-func onlyEvents(s *Scope) bool {
-	return !slices.ContainsFunc(s.Nodes, func(n *Node) bool { return !n.Triggered })
+// begin makes a start event the only place where a token begins.
+func (s *Scope) begin(start *Node) { s.Start, s.Starts = start, []*Node{start} }
+
+// maxStarts is how many tokens begin at once in a scope without a start event.
+const maxStarts = 1000
+
+// checkRoots finds where tokens begin without a start event.
+func (r *reader) checkRoots(s *Scope, where at, what string) {
+	var roots []*Node
+	for _, n := range s.Nodes {
+		if n.root() {
+			roots = append(roots, n)
+		}
+	}
+	waits := slices.IndexFunc(roots, func(n *Node) bool { return n.instantiates })
+	switch {
+	case len(roots) == 0:
+		r.refuse(where, "draw one", "%s has no start event, and nothing else where it could begin", what)
+	case len(roots) > maxStarts:
+		r.refuse(where, "draw a start event", "%s has no start event, and no flow leads to %d of its elements; it can begin at %d at most", what, len(roots), maxStarts)
+	case waits >= 0 && len(roots) > 1:
+		r.refuse(atNode(roots[waits]), "draw a start event", "%s has no start event, and begins either with the event of this element or at another one: %s", what, idsOf(roots))
+	default:
+		s.Starts = roots
+		r.warn(where, "draw one, if that is not meant", "%s has no start event, so it begins at each element to which no flow leads: %s", what, idsOf(roots))
+	}
+}
+
+// root reports whether an element gets a token if its scope has no start event. An end event
+// without a flow does not: nothing comes to its end there.
+func (n *Node) root() bool {
+	switch {
+	case len(n.In) > 0, n.Triggered, n.Kind == BoundaryEvent, n.Kind == EndEvent:
+		return false
+	}
+	return n.Kind != CatchEvent || n.Event == nil || n.Event.Kind != LinkEvent
 }
 
 func (r *reader) checkTriggered(s *Scope, starts []*Node, parent *Node) {
@@ -104,18 +136,27 @@ func (r *reader) checkTriggered(s *Scope, starts []*Node, parent *Node) {
 		r.refuse(atNode(parent), "", "an event sub-process has exactly one start event, not %d", len(starts))
 		return
 	}
-	s.Start = starts[0]
+	s.begin(starts[0])
 	if s.Start.Event == nil {
 		r.refuse(atNode(s.Start), "choose a message, a timer, an error or a signal", "the start event of an event sub-process needs a trigger")
 	}
 }
 
-func idsOf(nodes []*Node) string {
-	var out []string
-	for _, n := range nodes {
-		out = append(out, n.ID)
+// IDs returns the ids of elements.
+func IDs(nodes []*Node) []string {
+	out := make([]string, len(nodes))
+	for i, n := range nodes {
+		out[i] = n.ID
 	}
-	return strings.Join(out, ", ")
+	return out
+}
+
+// idsOf names elements in a sentence, ten at most.
+func idsOf(nodes []*Node) string {
+	if len(nodes) > 10 {
+		return strings.Join(IDs(nodes[:10]), ", ") + ", …"
+	}
+	return strings.Join(IDs(nodes), ", ")
 }
 
 // links connects the throwing link events of a scope with the catching ones.
@@ -289,13 +330,8 @@ func (r *reader) checkCycles(s *Scope) {
 }
 
 func (r *reader) refuseCycle(path []*Node) {
-	shown := path
-	more := ""
-	if len(shown) > 10 {
-		shown, more = shown[:10], ", …"
-	}
 	r.refuse(atNode(path[0]), "put a task into it that works, waits or sets a variable, such as a user task, a timer or a script task",
-		"the cycle %s%s never ends: nothing in it waits or changes a variable", idsOf(shown), more)
+		"the cycle %s never ends: nothing in it waits or changes a variable", idsOf(path))
 }
 
 // after returns the nodes that a token can enter after n.
@@ -312,11 +348,13 @@ func after(n *Node) []*Node {
 
 // checkReach warns of elements that no token can enter.
 func (r *reader) checkReach(s *Scope) {
-	if s.Start == nil {
+	if s.Starts == nil {
 		return
 	}
-	seen := map[*Node]bool{s.Start: true}
-	queue := []*Node{s.Start}
+	seen, queue := map[*Node]bool{}, slices.Clone(s.Starts)
+	for _, n := range queue {
+		seen[n] = true
+	}
 	for len(queue) > 0 {
 		n := queue[0]
 		queue = queue[1:]

@@ -51,9 +51,14 @@ type Scope struct {
 	Nodes []*Node // in the order of the file, without those of sub-processes
 	Flows []*Flow
 
-	// Start is where a token begins: the start event without a trigger or, if there is
-	// none, the only one with a trigger. It is never nil in processes that a run reaches.
+	// Start is the start event where a token begins: the one without a trigger or, if there
+	// is none, the only one with a trigger. It is nil if the scope has no start event.
 	Start *Node
+
+	// Starts is where tokens begin, in the order of the file: Start or, without one, each
+	// element to which no flow leads (BPMN 2.0, 10.5.2). It is never empty in processes that
+	// a run reaches.
+	Starts []*Node
 
 	// EventSubProcesses has the sub-processes that begin with an event.
 	EventSubProcesses []*Node
@@ -129,6 +134,10 @@ type Node struct {
 
 	// LinkTarget is the catching link event that follows a throwing one.
 	LinkTarget *Node
+
+	// instantiates says that a receive task or an event-based gateway begins the process
+	// itself. A run does not wait for that, but then waits in the element.
+	instantiates bool
 
 	Loop   *Loop      // nil if the activity runs once
 	Agent  *AgentTask // nil if no agent does the work

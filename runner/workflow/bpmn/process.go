@@ -248,6 +248,10 @@ func (r *reader) node(e *element, kind Kind, parent *Node) *Node {
 	if e.is("isForCompensation", false) {
 		r.refuse(atNode(n), "use an error boundary event with the task that compensates", "compensation is not supported")
 	}
+	if kind == EventBasedGateway && strings.EqualFold(e.attr("eventGatewayType"), "parallel") {
+		r.refuse(atNode(n), "use a parallel gateway with an event in each branch", "an event-based gateway that waits for all its events is not supported")
+	}
+	n.instantiates = e.is("instantiate", false)
 	n.Interrupting = e.is("cancelActivity", true)
 	if kind == StartEvent {
 		n.Interrupting = e.is("isInterrupting", true)

@@ -34,6 +34,15 @@ func whole(inside string) string {
 	return text + `<sequenceFlow id="f1" sourceRef="s" targetRef="t"/><sequenceFlow id="f2" sourceRef="t" targetRef="e"/>` + "\n" + inside + "\n</process></definitions>"
 }
 
+// manyTasks are n tasks without flows.
+func manyTasks(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `<task id="n%d"/>`, i)
+	}
+	return b.String()
+}
+
 // ext is a task with extension elements.
 func ext(kind, inside string) string {
 	return fmt.Sprintf("<%s id=\"t\"><extensionElements>\n%s\n</extensionElements></%s>", kind, inside, kind)
@@ -89,7 +98,11 @@ var refusals = []struct{ name, inside, element, sentence string }{
 	{"event sub-process without a trigger", "<subProcess id=\"sp\" triggeredByEvent=\"true\">\n<startEvent id=\"a\"/><!--here--></subProcess>", "a", "needs a trigger"},
 	{"event sub-process with a flow", `<subProcess id="sp" triggeredByEvent="true"><startEvent id="a"><messageEventDefinition/></startEvent></subProcess><sequenceFlow id="f" sourceRef="t" targetRef="sp"/>`, "sp", "an event sub-process has no flows"},
 	{"sub-process with a trigger", "<subProcess id=\"t\">\n<startEvent id=\"a\"><messageEventDefinition/></startEvent><!--here--></subProcess>", "a", "the start event of a sub-process has no trigger"},
-	{"sub-process without a start", `<subProcess id="t"><task id="a"/></subProcess>`, "t", "the sub-process has no start event"},
+	{"sub-process without a start", `<subProcess id="t"><endEvent id="a"/><task id="b"/><task id="c"/><sequenceFlow id="f3" sourceRef="b" targetRef="c"/><sequenceFlow id="f4" sourceRef="c" targetRef="b"/></subProcess>`, "t", "the sub-process has no start event, and nothing else where it could begin"},
+	{"sub-process of events alone", `<subProcess id="t"><intermediateCatchEvent id="a"><linkEventDefinition name="x"/></intermediateCatchEvent><subProcess id="b" triggeredByEvent="true"><startEvent id="c"><signalEventDefinition/></startEvent></subProcess></subProcess>`, "t", "nothing else where it could begin"},
+	{"many starts", `<subProcess id="t">` + manyTasks(1001) + `</subProcess>`, "t", "no flow leads to 1001 of its elements; it can begin at 1000 at most"},
+	{"one of two messages begins it", "<subProcess id=\"t\"><task id=\"a\"/>\n<receiveTask id=\"b\" instantiate=\"true\"/><!--here--></subProcess>", "b", "begins either with the event of this element or at another one: a, b"},
+	{"gateway for all events", `<eventBasedGateway id="t" eventGatewayType="Parallel"/>`, "t", "an event-based gateway that waits for all its events is not supported"},
 	{"no end", `<startEvent id="s"/><sequenceFlow id="f3" sourceRef="e" targetRef="t"/><intermediateCatchEvent id="e"><signalEventDefinition/></intermediateCatchEvent>`, "p", "the process has no end"},
 	{"loop without an end", "<userTask id=\"t\">\n<standardLoopCharacteristics/><!--here--></userTask>", "t", "neither a condition nor a maximum"},
 	{"instances of nothing", "<userTask id=\"t\">\n<multiInstanceLoopCharacteristics/><!--here--></userTask>", "t", "neither a collection nor a number"},
@@ -310,9 +323,11 @@ func TestWarnings(t *testing.T) {
 		`<task id="u"/>`: "u: no flow leads from the start to the element, so it never runs",
 		`<exclusiveGateway id="t"/><sequenceFlow id="f3" sourceRef="t" targetRef="e"/>`:                                                           "f2: the flow has no condition, so it is taken whenever the flows before it are not, and the flows after it never are",
 		`<inclusiveGateway id="t"/><sequenceFlow id="f3" sourceRef="t" targetRef="e"><conditionExpression>a</conditionExpression></sequenceFlow>`: "f2: the flow has no condition, so it is always taken",
-		`<receiveTask id="t" name="Reply"/>`:                      "t: the event has no message; its message is named \"Reply\", like the element",
-		`<startEvent id="s"><timerEventDefinition/></startEvent>`: "s: a run begins here at once: it does not wait for the timer of its start event",
-		`<subProcess id="t"/>`:                                    "t: the sub-process is empty, so it does nothing",
+		`<receiveTask id="t" name="Reply"/>`:                                                                                                                                             "t: the event has no message; its message is named \"Reply\", like the element",
+		`<startEvent id="s"><timerEventDefinition/></startEvent>`:                                                                                                                        "s: a run begins here at once: it does not wait for the timer of its start event",
+		`<subProcess id="t"/>`:                                                                                                                                                           "t: the sub-process is empty, so it does nothing",
+		`<subProcess id="t">` + manyTasks(11) + `<endEvent id="x"/></subProcess>`:                                                                                                        "t: the sub-process has no start event, so it begins at each element to which no flow leads: n0, n1, n2, n3, n4, n5, n6, n7, n8, n9, …",
+		`<subProcess id="t"><task id="a"/><endEvent id="x"/></subProcess>`:                                                                                                               "x: no flow leads from the start to the element, so it never runs",
 		`<userTask id="t"><extensionElements><zeebe:formDefinition formId="f"/></extensionElements></userTask>`:                                                                          "t: the form \"f\" is not read",
 		`<serviceTask id="t" tapedeck:agent="x" tapedeck:prompt="About ${topic}."/>`:                                                                                                     "t: ${topic} is not read as an expression here: it stays as it is",
 		ext("serviceTask", `<tapedeck:agent name="x"><tapedeck:prompt>About ${ topic.name }.</tapedeck:prompt></tapedeck:agent>`):                                                        "t: ${ topic.name } is not read as an expression",
@@ -438,20 +453,20 @@ func FuzzRead(f *testing.F) {
 // checkModel checks what the walker relies on.
 func checkModel(t *testing.T, d *bpmn.Definitions) {
 	t.Helper()
-	if d.Main == nil || d.Main.Start == nil {
+	if d.Main == nil || len(d.Main.Starts) == 0 {
 		t.Fatal("there is no start")
 	}
 	for n := range d.Reached() {
 		switch {
 		case n.ID == "" || n.Line < 1 || d.Node(n.ID) == nil:
 			t.Errorf("%+v", n)
-		case n.Kind == bpmn.SubProcess && (n.Scope == nil || n.Scope.Start == nil),
-			n.Kind == bpmn.CallActivity && (n.Called == nil || n.Called.Start == nil),
+		case n.Kind == bpmn.SubProcess && (n.Scope == nil || len(n.Scope.Starts) == 0),
+			n.Kind == bpmn.CallActivity && (n.Called == nil || len(n.Called.Starts) == 0),
 			n.Kind == bpmn.BoundaryEvent && (n.AttachedTo == nil || n.Event == nil),
 			n.Kind == bpmn.CatchEvent && n.Event == nil, n.Kind == bpmn.ReceiveTask && n.Event == nil,
 			n.Kind == bpmn.ScriptTask && n.Script == nil && n.Agent == nil,
 			n.Agent != nil && (n.Agent.Prompt == nil || n.Agent.Agent+n.Agent.Type == ""),
-			n.Triggered && n.Scope.Start.Event == nil,
+			n.Triggered && (n.Scope.Start == nil || n.Scope.Start.Event == nil),
 			n.Event != nil && n.Event.Kind == bpmn.MessageEvent && n.Event.Name == nil:
 			t.Errorf("%s %s lacks something", n.Kind, n.ID)
 		}

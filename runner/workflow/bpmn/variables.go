@@ -55,8 +55,10 @@ type WantedVariable struct {
 // start, or that messages have to bring.
 func (d *Definitions) Wanted() (wanted []WantedVariable) {
 	fields := map[string]bool{}
-	for name := range d.Main.Start.fieldNames(false) {
-		fields[name] = true
+	if d.Main.Start != nil {
+		for name := range d.Main.Start.fieldNames(false) {
+			fields[name] = true
+		}
 	}
 	problems, fromMessage := d.Missing(func(name string) bool { return fields[name] })
 	seen := map[string]bool{}
@@ -77,7 +79,7 @@ func (n *Node) catches() bool {
 // A variableCheck compares the variables that elements use with those that elements set.
 type variableCheck struct {
 	given    func(name string) bool
-	start    *Node                     // of the run: a run gives its fields, or does not
+	start    *Node                     // of the run, nil for none: a run gives its fields, or does not
 	set      map[string]*Node          // the element that sets a variable for others; nil if several do
 	own      map[*Node]map[string]bool // the variables that only an element and what is in it see
 	problems []Problem

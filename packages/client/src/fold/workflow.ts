@@ -75,7 +75,8 @@ export class WorkflowFold extends WorkflowState {
 
   private started(e: Event): void {
     const r = read(e);
-    const [process, name, digest, xml, start] = ["process", "name", "digest", "xml", "start"].map((m) => r.str(m));
+    const [process, name, digest, xml] = ["process", "name", "digest", "xml"].map((m) => r.str(m));
+    const starts = r.strings("starts");
     const [variables, agents, resumes] = [r.object("variables"), r.object("agents"), r.str("resumes")];
     if (!r.ok) return;
     if (resumes && this.head) {
@@ -100,7 +101,7 @@ export class WorkflowFold extends WorkflowState {
       ...given({ invocation: e.invocation, process, name, xml }),
     };
     if (agents && Object.keys(agents).length > 0) this.head.agents = agents as Record<string, string>;
-    this.put({ element: start });
+    for (const element of starts) this.put({ element });
   }
 
   private resumed(e: Event, w: WorkflowView): void {
@@ -114,7 +115,7 @@ export class WorkflowFold extends WorkflowState {
     const [element, id, scope, name, type] = ["element", "activation", "scope", "name", "elementType"].map((m) =>
       r.str(m),
     );
-    const [start, thread, attempt] = [r.str("start"), r.str("thread"), r.int("attempt")];
+    const [starts, thread, attempt] = [r.strings("starts"), r.str("thread"), r.int("attempt")];
     const [flows, variables, index] = [r.strings("flows"), r.object("variables"), r.optionalInt("index")];
     const items = r.raw("items");
     if (!r.ok || !id || element === undefined) return;
@@ -139,7 +140,7 @@ export class WorkflowFold extends WorkflowState {
     if (variables && Object.keys(variables).length > 0) a.variables = { ...variables };
     a.body = items !== undefined;
     if (a.body) a.count = Array.isArray(items) ? items.length : 0;
-    if (start) this.put({ element: start, scope: id });
+    for (const start of starts) this.put({ element: start, scope: id });
     this.noteEntered(a, e, before !== undefined);
   }
 
