@@ -239,7 +239,7 @@ func (e *element) prefix(prefix string) {
 				a.Value = prefix + id
 			}
 		}
-		if id := local(e.content()); e.Local == "flowNodeRef" && ids[id] {
+		if id := local(e.content()); (e.Local == "flowNodeRef" || e.Local == "eventDefinitionRef") && ids[id] {
 			e.text = prefix + id
 		}
 	})

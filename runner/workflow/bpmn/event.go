@@ -54,7 +54,7 @@ func (r *reader) event(e *element, n *Node) {
 func (r *reader) trigger(d *element, n *Node) {
 	where := at{d.line, n.ID, n.Name}
 	if d.Local == "eventDefinitionRef" {
-		r.refuse(where, "put the trigger into the event", "a trigger outside of the event is not supported")
+		r.refuse(where, "put the trigger into the event", "the file has no event definition %.200q", local(d.content()))
 		return
 	}
 	if u, ok := unsupportedTriggers[d.Local]; ok {

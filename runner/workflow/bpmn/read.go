@@ -62,6 +62,9 @@ func Read(input io.Reader, o Options) (*Definitions, error) {
 		lost: map[string]bool{}, incomplete: map[*Scope]bool{},
 	}
 	r.checkOwn(root, at{})
+	if p := inline(root); p != nil {
+		return nil, errorOf(append(r.problems, *p))
+	}
 	r.definitions(root)
 	r.choose(root.line)
 	r.calls()
@@ -179,7 +182,7 @@ func (r *reader) definitions(root *element) {
 	}
 	for _, e := range root.children {
 		switch {
-		case e.Space != modelNamespace, ignored[e.Local], r.shared[idOf(e)] == e:
+		case e.Space != modelNamespace, ignored[e.Local], r.shared[idOf(e)] == e, isTrigger(e):
 		case e.Local == "extension":
 			r.extension(root, e)
 		case e.Local == "process":
@@ -187,9 +190,6 @@ func (r *reader) definitions(root *element) {
 		case e.Local == "choreography" || e.Local == "globalChoreographyTask" || e.Local == "globalConversation":
 			r.process = nil
 			r.refuse(atElement(e), "draw a process, or a collaboration with one", "%s is not supported", e.Local)
-		case e.Local == "eventDefinition" || strings.HasSuffix(e.Local, "EventDefinition"):
-			r.process = nil
-			r.refuse(atElement(e), "put the trigger into the event", "a trigger outside of an event is not supported")
 		default:
 			r.process = nil
 			r.refuse(atElement(e), "", "%s is no element of BPMN 2.0 that may be in definitions", e.Local)

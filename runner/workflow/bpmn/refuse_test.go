@@ -82,7 +82,7 @@ var refusals = []struct{ name, inside, element, sentence string }{
 	{"conditional", `<intermediateCatchEvent id="t"><conditionalEventDefinition/></intermediateCatchEvent>`, "t", "conditional events are not supported"},
 	{"cancel", `<endEvent id="e"><cancelEventDefinition/></endEvent>`, "e", "cancel events belong to transactions"},
 	{"unknown trigger", `<endEvent id="e"><fooEventDefinition/></endEvent>`, "e", "fooEventDefinition is no trigger"},
-	{"trigger elsewhere", `<intermediateCatchEvent id="t"><eventDefinitionRef>x</eventDefinitionRef></intermediateCatchEvent>`, "t", "a trigger outside of the event"},
+	{"trigger elsewhere", `<intermediateCatchEvent id="t"><eventDefinitionRef>x</eventDefinitionRef></intermediateCatchEvent>`, "t", `the file has no event definition "x"`},
 	{"timer at an end", `<endEvent id="e"><timerEventDefinition/></endEvent>`, "e", "an endEvent cannot have a timer trigger"},
 	{"timer without a time", "<intermediateCatchEvent id=\"t\">\n<timerEventDefinition/><!--here--></intermediateCatchEvent>", "t", "the timer has no time"},
 	{"timer with a wrong time", "<intermediateCatchEvent id=\"t\"><timerEventDefinition>\n<timeDuration>5 minutes</timeDuration><!--here--></timerEventDefinition></intermediateCatchEvent>", "t", `"5 minutes" is not a duration`},
@@ -432,6 +432,7 @@ func FuzzRead(f *testing.F) {
 	for _, c := range refusals {
 		f.Add([]byte(whole(c.inside)))
 	}
+	f.Add([]byte(rooted(`<endEvent id="e">{d1}</endEvent>`, `signalEventDefinition signalRef="d1"><endEvent>{d1}</endEvent></signalEventDefinition>`)))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		d, err := bpmn.Read(bytes.NewReader(data), bpmn.Options{})
 		if err == nil {
