@@ -119,6 +119,9 @@ func (r *reader) prompt(n *Node, p *parts, where at) *expression.Value {
 		return r.compiled(where, expression.ParseValue, text) // the input has its warnings
 	case ok && strings.TrimSpace(text) != "":
 		return r.value(where, text)
+	case n.partial:
+		r.refuse(atNode(n), "give the task a prompt", "the documentation of the task would be its prompt, and has elements in it that are not read")
+		return expression.Literal(n.Documentation)
 	case n.Documentation != "":
 		return expression.Literal(n.Documentation)
 	case n.Name != "":

@@ -30,7 +30,7 @@ func Embed(file []byte, find func(name string) ([]byte, error)) ([]byte, error) 
 	if file = UTF8(file); len(file) > MaxFile || !bytes.Contains(file, []byte(CallActivity)) {
 		return file, nil // most files: they are not read twice
 	}
-	root, _ := parse(file)
+	root, _, _ := parse(file)
 	ends := rootEnd.FindAllIndex(file, -1)
 	if root == nil || len(ends) == 0 {
 		return file, nil
@@ -56,7 +56,7 @@ func Embed(file []byte, find func(name string) ([]byte, error)) ([]byte, error) 
 			return nil, tapedeck.Errorf(tapedeck.TooLarge, "the diagram is larger than %d MiB with the diagrams that it calls", MaxFile>>20)
 		}
 		fmt.Fprintf(&more, "<t:%s name=%q>%s</t:%[1]s>", diagramElement, name, text)
-		if root, _ := parse(called); root != nil {
+		if root, _, _ := parse(called); root != nil {
 			todo = append(todo, callsIn(root)...)
 		}
 	}

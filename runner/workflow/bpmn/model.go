@@ -138,6 +138,7 @@ type Node struct {
 	// instantiates says that a receive task or an event-based gateway begins the process
 	// itself. A run does not wait for that, but then waits in the element.
 	instantiates bool
+	partial      bool // a part of the documentation is not read
 
 	Loop   *Loop      // nil if the activity runs once
 	Agent  *AgentTask // nil if no agent does the work

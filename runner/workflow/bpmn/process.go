@@ -179,9 +179,14 @@ func (r *reader) flow(e *element, s *Scope, inside map[string]*Node) {
 	s.Flows = append(s.Flows, f)
 }
 
-// conditionLanguage refuses conditions in languages that are programs.
+// conditionLanguage refuses conditions in languages that are programs. The language of the file
+// does not count for a condition that is not there, or whose form is one of ours.
 func (r *reader) conditionLanguage(where at, e *element) {
-	language := strings.ToLower(e.attr("language"))
+	written, text := e.attr("language"), e.content()
+	if written == "" && text != "" && !strings.HasPrefix(text, "=") && !strings.HasPrefix(text, "${") {
+		written = r.language
+	}
+	language := strings.ToLower(written)
 	switch language[strings.LastIndexByte(language, '/')+1:] {
 	case "", "feel", "expr", "juel", "expression", "xpath", "formalexpression":
 		return
@@ -189,7 +194,7 @@ func (r *reader) conditionLanguage(where at, e *element) {
 	if language == "" || strings.Contains(language, "feel") || strings.Contains(language, "xpath") {
 		return
 	}
-	r.refuse(where, "write the condition as an expression, for example = price > 10", "conditions in %q are not supported", e.attr("language"))
+	r.refuse(where, "write the condition as an expression, for example = price > 10", "conditions in %q are not supported", written)
 }
 
 // connect sets what a node refers to in its scope.
@@ -236,7 +241,7 @@ func (r *reader) node(e *element, kind Kind, parent *Node) *Node {
 		r.elements[n.ID] = n
 	}
 	if c := e.child("documentation"); c != nil {
-		n.Documentation = c.content()
+		n.Documentation, n.partial = c.content(), c.partial
 	}
 	if kind != SubProcess {
 		for _, c := range e.children {

@@ -46,7 +46,7 @@ func Read(input io.Reader, o Options) (*Definitions, error) {
 			kind:     tapedeck.TooLarge,
 		}
 	}
-	root, problems := parse(data)
+	root, problems, warnings := parse(data)
 	if root == nil {
 		return nil, errorOf(problems)
 	}
@@ -58,7 +58,7 @@ func Read(input io.Reader, o Options) (*Definitions, error) {
 	}
 	r := &reader{
 		Definitions: &Definitions{Name: root.attr("name"), Exporter: exporter(root), Digest: DigestOf(data), elements: map[string]*Node{}},
-		options:     o, problems: problems, shared: map[string]*element{}, global: map[string]bool{}, adopted: map[*Definitions]bool{},
+		options:     o, problems: problems, warnings: warnings, language: root.attr("expressionLanguage"), shared: map[string]*element{}, global: map[string]bool{}, adopted: map[*Definitions]bool{},
 		lost: map[string]bool{}, incomplete: map[*Scope]bool{},
 	}
 	r.checkOwn(root, at{})
@@ -105,6 +105,7 @@ type reader struct {
 	options  Options
 	problems []Problem
 	warnings []Problem
+	language string                // of expressions that name none; may be empty
 	process  *Process              // the one that is read
 	shared   map[string]*element   // messages, signals and errors by id
 	global   map[string]bool       // ids of global tasks

@@ -48,6 +48,7 @@ type element struct {
 	children []*element
 	text     string
 	line     int
+	partial  bool // elements of another tool were in it, and are not in children
 }
 
 // attr returns an attribute without a namespace, "" if there is none.
@@ -100,31 +101,34 @@ type parser struct {
 	ids     map[string]int // the lines of the ids of BPMN
 	kept    int
 	problem []Problem
+	warning []Problem // at most maxWarnings
+	foreign map[outsider]bool
 }
 
-// parse returns the root of a file. It skips what the diagram looks like and the
-// extension elements of tools that are unknown here.
-func parse(data []byte) (*element, []Problem) {
+// parse returns the root of a file, with the problems and the warnings that need no more
+// than its tree. It skips what the diagram looks like and the elements of tools that are
+// unknown here.
+func parse(data []byte) (root *element, problems, warnings []Problem) {
 	if p := notXML(data); p != nil {
-		return nil, []Problem{*p}
+		return nil, []Problem{*p}, nil
 	}
-	p := &parser{decoder: xml.NewDecoder(bytes.NewReader(data)), ids: map[string]int{}}
+	p := &parser{decoder: xml.NewDecoder(bytes.NewReader(data)), ids: map[string]int{}, foreign: map[outsider]bool{}}
 	p.decoder.CharsetReader = foreign
 	root, err := p.root()
 	if err != nil {
 		line, _ := p.decoder.InputPos()
 		var refused *refusal
 		if errors.As(err, &refused) {
-			return nil, append(p.problem, Problem{Line: refused.line, Message: refused.message, Hint: refused.hint})
+			return nil, append(p.problem, Problem{Line: refused.line, Message: refused.message, Hint: refused.hint}), nil
 		}
 		var syntax *xml.SyntaxError
 		message := err.Error()
 		if errors.As(err, &syntax) {
 			line, message = syntax.Line, syntax.Msg
 		}
-		return nil, append(p.problem, Problem{Line: max(line, 1), Message: "the file is not well-formed XML: " + message})
+		return nil, append(p.problem, Problem{Line: max(line, 1), Message: "the file is not well-formed XML: " + message}), nil
 	}
-	return root, p.problem
+	return root, p.problem, p.warning
 }
 
 // notXML recognizes files that people take for BPMN.
@@ -256,22 +260,27 @@ func (p *parser) skip(start xml.StartElement, line int, parent *element) (bool, 
 	case space == modelNamespace:
 		return false, nil
 	default:
-		p.problem = append(p.problem, Problem{Line: line, Element: idOf(parent), Message: fmt.Sprintf("the element %s of the namespace %q is not known here", start.Name.Local, space), Hint: "elements of tools belong into bpmn:extensionElements"})
+		p.outside(start.Name, line, parent)
+		return true, p.drop(line, &start.Name)
 	}
-	return true, p.drop(line)
+	return true, p.drop(line, nil)
 }
 
-// drop reads up to the end of an element without keeping anything.
-func (p *parser) drop(line int) error {
+// drop reads up to the end of an element without keeping anything. In an element of another
+// tool, what is known here is refused: it would be lost.
+func (p *parser) drop(line int, foreign *xml.Name) error {
 	for level := 1; level > 0; {
 		token, err := p.decoder.Token()
 		if err != nil {
 			return err
 		}
-		switch token.(type) {
+		switch token := token.(type) {
 		case xml.Directive:
 			return refuseDirective(line)
 		case xml.StartElement:
+			if foreign != nil {
+				p.within(token.Name, *foreign, line)
+			}
 			if level++; level > maxLevels {
 				return &refusal{line, fmt.Sprintf("the file has more than %d levels of elements", maxLevels), ""}
 			}
