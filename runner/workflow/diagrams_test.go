@@ -296,7 +296,7 @@ func (h *host) definitions() *bpmn.Definitions {
 // needed returns the variables that the start event requires and that have no default.
 func (h *host) needed() (names []string) {
 	d := h.definitions()
-	if d == nil || d.Main.Start.Form == nil {
+	if d == nil || d.Main.Start == nil || d.Main.Start.Form == nil {
 		return nil
 	}
 	for _, f := range d.Main.Start.Form.Fields {
