@@ -39,6 +39,9 @@ const (
 
 	maxLevels   = 100     // of elements in each other
 	maxElements = 100_000 // that are kept
+
+	maxAttributes = 1000 // of one element, each of which is compared with the others
+	maxNamespace  = 1000 // bytes: a file writes it once, and each name that has it is looked up with it
 )
 
 // An element is an XML element with the line on which it begins.
@@ -188,6 +191,10 @@ func (p *parser) root() (*element, error) {
 	}
 }
 
+func refuseNamespace(line int) error {
+	return &refusal{line, fmt.Sprintf("a namespace has more than %d bytes", maxNamespace), ""}
+}
+
 func refuseDirective(line int) error {
 	return &refusal{line, "the file has a DOCTYPE or another directive; they are refused, because entities can read files and fill the memory", "remove it: BPMN needs none"}
 }
@@ -210,7 +217,13 @@ func (p *parser) element(start xml.StartElement, line, level int) (*element, err
 	if p.kept++; p.kept > maxElements {
 		return nil, &refusal{line, fmt.Sprintf("the file has more than %d elements", maxElements), ""}
 	}
+	if len(start.Attr) > maxAttributes {
+		return nil, &refusal{line, fmt.Sprintf("an element has more than %d attributes", maxAttributes), ""}
+	}
 	for i, a := range start.Attr {
+		if (a.Name.Space == "xmlns" || a.Name.Local == "xmlns") && len(a.Value) > maxNamespace {
+			return nil, refuseNamespace(line)
+		}
 		if slices.ContainsFunc(start.Attr[:i], func(b xml.Attr) bool { return a.Name == b.Name }) {
 			return nil, &refusal{line, fmt.Sprintf("the attribute %.100s of %.100s is there twice", a.Name.Local, start.Name.Local), ""}
 		}
@@ -254,6 +267,8 @@ func (p *parser) skip(start xml.StartElement, line int, parent *element) (bool, 
 	space := start.Name.Space
 	extension := parent.Space == modelNamespace && parent.Local == "extensionElements"
 	switch {
+	case len(space) > maxNamespace:
+		return false, refuseNamespace(line)
 	case parent.Space != modelNamespace, extension && known(space):
 		return false, nil
 	case extension, diagramNamespaces[space]:
@@ -278,6 +293,9 @@ func (p *parser) drop(line int, foreign *xml.Name) error {
 		case xml.Directive:
 			return refuseDirective(line)
 		case xml.StartElement:
+			if len(token.Name.Space) > maxNamespace {
+				return refuseNamespace(line)
+			}
 			if foreign != nil {
 				p.within(token.Name, *foreign, line)
 			}
