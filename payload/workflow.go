@@ -71,10 +71,10 @@ type WorkflowCaught struct {
 	By         string           `json:"by"`                   // "timer", "message", "signal", "error" or "escalation"
 	Within     bool             `json:"within,omitempty"`     // the element is an event sub-process in the activation, or in the process
 	Interrupts bool             `json:"interrupts,omitempty"` // the activation ends or, for an event sub-process, all that is in it
-	Code       string           `json:"code,omitempty"`       // of an error
-	Message    string           `json:"message,omitempty"`    // of an error, for people
+	Code       string           `json:"code,omitempty"`       // of an error or an escalation
+	Message    string           `json:"message,omitempty"`    // of an error or an escalation, for people
 	Received   *int64           `json:"received,omitempty"`   // the offset of a workflow.message from outside; nil for none
-	Sender     string           `json:"sender,omitempty"`     // the activation that sent the message; "" for none
+	Sender     string           `json:"sender,omitempty"`     // the activation that sent the message or threw the escalation; "" for none
 	Due        string           `json:"due,omitempty"`        // when the timer is due again; "" if it is not
 	Repeats    int64            `json:"repeats,omitempty"`    // how often it starts again after that; -1 for ever
 	Variables  tapedeck.Members `json:"variables,omitempty"`  // it sets these variables
@@ -90,6 +90,7 @@ type WorkflowLeft struct {
 	Variables  tapedeck.Members `json:"variables,omitempty"` // it sets these variables
 	Output     json.RawMessage  `json:"output,omitempty"`    // the result of one instance of a multi-instance element; nil for none
 	Terminates bool             `json:"terminates,omitempty"`
+	Note       string           `json:"note,omitempty"` // for people: nothing catches the escalation that it threw
 	Common
 }
 

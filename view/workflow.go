@@ -77,7 +77,7 @@ type WorkflowActivation struct {
 	Begun   int64                     `json:"-"` // how many instances have begun
 	Done    int64                     `json:"-"` // how many instances have ended
 	Inside  int64                     `json:"-"` // how many activations and tokens are directly in it
-	Sent    bool                      `json:"-"` // it sent its message
+	Sent    bool                      `json:"-"` // it sent its message, or what caught its escalation has begun
 	Fired   map[string]bool           `json:"-"` // elements whose waits ended, because what they waited for has happened
 	Retry   bool                      `json:"-"` // it failed, and the process continues there
 	Flow    string                    `json:"-"` // the first sequence flow by which it was entered

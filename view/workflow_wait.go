@@ -50,6 +50,9 @@ func (f *WorkflowFold) caught(e *tapedeck.Event) {
 			return m.Sender == d.Sender && (d.Received == nil || m.Offset == *d.Received)
 		})
 	}
+	if sender := f.open[d.Sender]; sender != nil {
+		sender.Sent = true
+	}
 	f.endWait(a, &d)
 	if a != nil && a.Element == d.Element && !d.Within {
 		a.Trigger = &WorkflowTrigger{By: d.By, Code: d.Code, Message: d.Message, Variables: d.Variables}
@@ -94,14 +97,14 @@ func (f *WorkflowFold) trigger(e *tapedeck.Event, a *WorkflowActivation, d *payl
 }
 
 // endWait ends the wait for what has happened. A timer that is due again stays, and so
-// does a message or a signal that interrupts nothing: it may come again.
+// does what else interrupts nothing: it may come again.
 func (f *WorkflowFold) endWait(a *WorkflowActivation, d *payload.WorkflowCaught) {
 	list, fired := &f.head.Waits, &f.fired
 	if a != nil {
 		list, fired = &a.Waits, &a.Fired
 	}
 	own := a != nil && !d.Within && (a.Element == d.Element || a.Type == "eventBasedGateway")
-	if !own && !d.Interrupts && (d.By == "message" || d.By == "signal") {
+	if !own && !d.Interrupts && d.By != "timer" {
 		return
 	}
 	*list = slices.Clone(*list)

@@ -146,7 +146,7 @@ func (t *elementTree) caught(d *payload.WorkflowCaught) error {
 
 func (t *elementTree) left(e *tapedeck.Event, d *payload.WorkflowLeft) error {
 	b := t.open[d.Activation]
-	title, depth, more := t.title(d.Activation, &d.WorkflowElement), t.depth(d.Activation), t.values(d.Variables)
+	title, depth, more := t.title(d.Activation, &d.WorkflowElement), t.depth(d.Activation), strings.TrimSpace(d.Note+" "+t.values(d.Variables))
 	delete(t.open, d.Activation)
 	if b != nil {
 		delete(t.threads, b.thread)

@@ -119,6 +119,8 @@ func (w *walker) actEvent(n *bpmn.Node, a *view.WorkflowActivation) {
 		w.broadcast(n, a)
 	case kind == bpmn.ErrorEvent:
 		w.fail(a.ID, n.Event.Code, errorText(n))
+	case kind == bpmn.EscalationEvent:
+		w.escalate(n, a)
 	case kind == bpmn.TerminateEvent:
 		w.emit(payload.WorkflowLeft{WorkflowElement: elementOf(n), Activation: a.ID, Terminates: true})
 		w.look(a.Scope)
@@ -130,8 +132,8 @@ func (w *walker) actEvent(n *bpmn.Node, a *view.WorkflowActivation) {
 }
 
 func errorText(n *bpmn.Node) string {
-	if n.Event.ErrorName != "" {
-		return n.Event.ErrorName
+	if n.Event.CodeName != "" {
+		return n.Event.CodeName
 	}
 	return "the error event " + title(n) + " was reached"
 }
@@ -145,7 +147,7 @@ func triggered(n *bpmn.Node, a *view.WorkflowActivation) map[string]any {
 	for name, v := range decodeAll(a.Trigger.Variables) {
 		set[name] = v
 	}
-	if n.Event != nil && a.Trigger.By == "error" {
+	if n.Event != nil {
 		if n.Event.CodeVariable != "" {
 			set[n.Event.CodeVariable] = a.Trigger.Code
 		}
@@ -158,7 +160,12 @@ func triggered(n *bpmn.Node, a *view.WorkflowActivation) map[string]any {
 
 // leave ends an activation: its outputs and the flows that it takes are one decision.
 func (w *walker) leave(n *bpmn.Node, a *view.WorkflowActivation, set map[string]any) {
-	p := payload.WorkflowLeft{WorkflowElement: elementOf(n), Activation: a.ID}
+	w.leaveNoting(n, a, set, "")
+}
+
+// leaveNoting ends an activation with a note for people.
+func (w *walker) leaveNoting(n *bpmn.Node, a *view.WorkflowActivation, set map[string]any, note string) {
+	p := payload.WorkflowLeft{WorkflowElement: elementOf(n), Activation: a.ID, Note: note}
 	err := w.results(n, a, set, &p)
 	if err == nil {
 		err = w.fits(sizeOf(p.Variables) + len(p.Output))
@@ -279,62 +286,3 @@ func (w *walker) failWith(id, code string, err error) {
 
 // maxMessage is the length of the text of a failure, in bytes.
 const maxMessage = 2000
-
-// handleFailure finds what catches a failure: an error event at the boundary of the
-// element or of something around it, or an event sub-process. Without one, the process
-// fails.
-func (w *walker) handleFailure(n *bpmn.Node, failed *view.WorkflowActivation) {
-	caught := payload.WorkflowCaught{By: "error", Interrupts: true, Code: failed.Code, Message: failed.Message}
-	for a := failed; a != nil; a = w.fold.Open(a.Scope) {
-		at := w.node(a)
-		if a.Index == nil {
-			if b := catcher(at.Boundary, failed.Code); b != nil {
-				caught.WorkflowElement, caught.Activation = elementOf(b), a.ID
-				w.emit(caught)
-				return
-			}
-		}
-		if at.Triggered {
-			continue // an event sub-process does not catch what fails in it
-		}
-		around := w.fold.Open(a.Scope)
-		if around != nil && isBody(around) {
-			continue
-		}
-		var scope *bpmn.Scope
-		if around == nil {
-			scope = w.d.scopeOf(nil)
-		} else {
-			scope = w.d.scopeOf(w.node(around))
-		}
-		if s := catcher(scope.EventSubProcesses, failed.Code); s != nil {
-			caught.WorkflowElement, caught.Activation, caught.Within = elementOf(s), a.Scope, true
-			w.emit(caught)
-			return
-		}
-	}
-	message := title(n) + " failed"
-	if failed.Message != "" {
-		message += ": " + failed.Message
-	}
-	w.emit(payload.WorkflowEnded{Outcome: view.WorkflowFailed, Code: failed.Code, Element: n.ID, Message: message})
-}
-
-// catcher returns the element that catches an error: one for its code, otherwise one for
-// all errors.
-func catcher(list []*bpmn.Node, code string) (found *bpmn.Node) {
-	for _, n := range list {
-		event := n.Event
-		if n.Triggered && n.Scope != nil && n.Scope.Start != nil {
-			event = n.Scope.Start.Event
-		}
-		switch {
-		case event == nil || event.Kind != bpmn.ErrorEvent:
-		case event.Code == code && code != "":
-			return n
-		case event.Code == "" && found == nil:
-			found = n
-		}
-	}
-	return found
-}

@@ -27,6 +27,9 @@ func (h *host) cutOff(n int) error {
 		if err := h.walk(context.Background(), ""); !errors.Is(err, errCut) {
 			return err
 		}
+		if h.cutAt > 5000 {
+			return errors.New("it does the same again and again")
+		}
 		h.drop()
 	}
 }
@@ -125,7 +128,7 @@ func (m *maker) id(prefix string) string {
 
 // block adds a block and returns its first and its last element.
 func (m *maker) block(depth int) (first, last string) {
-	kinds := 7
+	kinds := 8
 	if depth == 0 {
 		kinds = 4
 	}
@@ -151,8 +154,26 @@ func (m *maker) block(depth int) (first, last string) {
 		return m.branches("parallel", depth)
 	case 5:
 		return m.branches("inclusive", depth)
+	case 6:
+		return m.escalates(depth)
 	}
-	return m.sub(depth)
+	id := m.sub(depth, false)
+	return id, id
+}
+
+// escalates adds a sub-process that throws an escalation, which an event at its boundary
+// catches: either what follows in the sub-process goes on, or what follows the event.
+func (m *maker) escalates(depth int) (first, last string) {
+	id, at, caught, join := m.sub(depth, true), m.id("B"), m.id("N"), m.id("M")
+	interrupts := rapid.Bool().Draw(m.T, "interrupts")
+	m.nodes.WriteString(boundary(at, id, fmt.Sprint(interrupts), onLate) + script(caught, "v_"+caught+" = n"))
+	m.flows = append(m.flows, at+">"+caught)
+	if !interrupts {
+		return id, id
+	}
+	m.nodes.WriteString(gateway("exclusive", join))
+	m.flows = append(m.flows, id+">"+join, caught+">"+join)
+	return id, join
 }
 
 func (m *maker) branches(kind string, depth int) (first, last string) {
@@ -169,10 +190,17 @@ func (m *maker) branches(kind string, depth int) (first, last string) {
 	return first, last
 }
 
-func (m *maker) sub(depth int) (first, last string) {
-	id := m.id("P")
+func (m *maker) sub(depth int, throws bool) (id string) {
+	id = m.id("P")
 	inner := &maker{T: m.T, n: m.n}
 	a, b := inner.row(depth - 1)
+	if throws {
+		x := inner.id("X")
+		c, d := inner.row(depth - 1)
+		inner.nodes.WriteString(throw(x, onLate))
+		inner.flows = append(inner.flows, b+">"+x, x+">"+c)
+		b = d
+	}
 	e := inner.id("E")
 	inner.flows = append(inner.flows, b+">"+e)
 	if rapid.Bool().Draw(m.T, "start") {
@@ -180,12 +208,12 @@ func (m *maker) sub(depth int) (first, last string) {
 		fmt.Fprintf(&inner.nodes, `<startEvent id="%s"/>`, s)
 		inner.flows = append(inner.flows, s+">"+a)
 	} else { // it begins at a and at another element
-		a, b = inner.row(depth - 1)
+		_, b = inner.row(depth - 1)
 		inner.flows = append(inner.flows, b+">"+e)
 	}
 	m.n = inner.n
 	fmt.Fprintf(&m.nodes, `<subProcess id="%s"><endEvent id="%s"/>%s%s</subProcess>`, id, e, inner.nodes.String(), flowsOf(inner.flows...))
-	return id, id
+	return id
 }
 
 func (m *maker) row(depth int) (first, last string) {
@@ -208,7 +236,7 @@ func TestRandomProcesses(t *testing.T) {
 		m := &maker{T: rt}
 		a, b := m.row(2)
 		m.flows = append(m.flows, "S>"+a, b+">E")
-		xml := diagramOf(startEnd+m.nodes.String(), m.flows...)
+		xml := withEscalations(diagramOf(startEnd+m.nodes.String(), m.flows...))
 		given := []any{"n", rapid.IntRange(0, 4).Draw(rt, "n"), "list", []int{1, 2, 3}[:rapid.IntRange(0, 3).Draw(rt, "items")]}
 		cut := rapid.IntRange(1, 12).Draw(rt, "cut")
 		synctest.Test(t, func(t *testing.T) {

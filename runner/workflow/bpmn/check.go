@@ -14,6 +14,7 @@ func (r *reader) check(p *Process) {
 			r.checkScope(n.Scope, atNode(n), n)
 		}
 	})
+	r.checkCatchers(p)
 	r.process = nil
 }
 
@@ -67,8 +68,8 @@ func (r *reader) checkStart(s *Scope, where at, parent *Node, what string) {
 		switch {
 		case parent != nil:
 			r.refuse(atNode(n), "remove the trigger", "the start event of a sub-process has no trigger")
-		case n.Event.Kind == ErrorEvent:
-			r.refuse(atNode(n), "", "only an event sub-process can begin with an error")
+		case n.Event.Kind.Propagates():
+			r.refuse(atNode(n), "", "only an event sub-process can begin with %s", article(n.Event.Kind))
 		}
 	}
 	switch {
@@ -138,7 +139,7 @@ func (r *reader) checkTriggered(s *Scope, starts []*Node, parent *Node) {
 	}
 	s.begin(starts[0])
 	if s.Start.Event == nil {
-		r.refuse(atNode(s.Start), "choose a message, a timer, an error or a signal", "the start event of an event sub-process needs a trigger")
+		r.refuse(atNode(s.Start), "choose a message, a timer, an error, an escalation or a signal", "the start event of an event sub-process needs a trigger")
 	}
 }
 

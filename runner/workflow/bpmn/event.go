@@ -12,17 +12,17 @@ var triggers = map[string]struct {
 	kind EventKind
 	at   []Kind
 }{
-	"messageEventDefinition":   {MessageEvent, []Kind{StartEvent, CatchEvent, ThrowEvent, BoundaryEvent, EndEvent}},
-	"timerEventDefinition":     {TimerEvent, []Kind{StartEvent, CatchEvent, BoundaryEvent}},
-	"errorEventDefinition":     {ErrorEvent, []Kind{StartEvent, BoundaryEvent, EndEvent}},
-	"signalEventDefinition":    {SignalEvent, []Kind{StartEvent, CatchEvent, ThrowEvent, BoundaryEvent, EndEvent}},
-	"linkEventDefinition":      {LinkEvent, []Kind{CatchEvent, ThrowEvent}},
-	"terminateEventDefinition": {TerminateEvent, []Kind{EndEvent}},
+	"messageEventDefinition":    {MessageEvent, []Kind{StartEvent, CatchEvent, ThrowEvent, BoundaryEvent, EndEvent}},
+	"timerEventDefinition":      {TimerEvent, []Kind{StartEvent, CatchEvent, BoundaryEvent}},
+	"errorEventDefinition":      {ErrorEvent, []Kind{StartEvent, BoundaryEvent, EndEvent}},
+	"escalationEventDefinition": {EscalationEvent, []Kind{StartEvent, ThrowEvent, BoundaryEvent, EndEvent}},
+	"signalEventDefinition":     {SignalEvent, []Kind{StartEvent, CatchEvent, ThrowEvent, BoundaryEvent, EndEvent}},
+	"linkEventDefinition":       {LinkEvent, []Kind{CatchEvent, ThrowEvent}},
+	"terminateEventDefinition":  {TerminateEvent, []Kind{EndEvent}},
 }
 
 // unsupportedTriggers are refused by name, with what to use instead.
 var unsupportedTriggers = map[string][2]string{
-	"escalationEventDefinition":  {"escalation events are not supported", "use a signal, a message or an error"},
 	"compensateEventDefinition":  {"compensation is not supported", "use an error boundary event with the task that compensates"},
 	"conditionalEventDefinition": {"conditional events are not supported", "use a gateway with a condition, or a message"},
 	"cancelEventDefinition":      {"cancel events belong to transactions, which are not supported", "use an error end event with an error boundary event"},
@@ -71,7 +71,7 @@ func (r *reader) trigger(d *element, n *Node) {
 		allowed = allowed || k == n.Kind
 	}
 	if !allowed {
-		r.refuse(where, "", "%s cannot have a %s trigger", article(n.Kind), t.kind)
+		r.refuse(where, "", "%s cannot have %s trigger", article(n.Kind), article(t.kind))
 		return
 	}
 	n.Event = &Event{Kind: t.kind}
@@ -80,8 +80,8 @@ func (r *reader) trigger(d *element, n *Node) {
 		r.message(d, n)
 	case TimerEvent:
 		n.Event.Timer = r.timer(d, where, n.Kind == StartEvent && n.Parent == nil)
-	case ErrorEvent:
-		r.errorEvent(d, n)
+	case ErrorEvent, EscalationEvent:
+		r.coded(d, n)
 	case SignalEvent:
 		r.signal(d, n)
 	case LinkEvent:
@@ -89,9 +89,9 @@ func (r *reader) trigger(d *element, n *Node) {
 	}
 }
 
-func article(k Kind) string {
+func article[K Kind | EventKind](k K) string {
 	text := string(k)
-	if strings.ContainsRune("aeiou", rune(text[0])) {
+	if strings.ContainsRune("aeio", rune(text[0])) { // a userTask
 		return "an " + text
 	}
 	return "a " + text
@@ -172,19 +172,52 @@ func (r *reader) reference(e *element, attr, kind string, where at) *element {
 	return found
 }
 
-func (r *reader) errorEvent(d *element, n *Node) {
-	x := r.reference(d, "errorRef", "error", at{d.line, n.ID, n.Name})
+// coded reads the code of an error or an escalation.
+func (r *reader) coded(d *element, n *Node) {
+	kind := string(n.Event.Kind)
+	x := r.reference(d, kind+"Ref", kind, at{d.line, n.ID, n.Name})
 	if x != nil {
-		n.Event.Code, n.Event.ErrorName = x.attr("errorCode"), x.attr("name")
+		n.Event.Code, n.Event.CodeName = x.attr(kind+"Code"), x.attr("name")
 		if n.Event.Code == "" {
-			n.Event.Code = n.Event.ErrorName
+			n.Event.Code = n.Event.CodeName
 		}
 	}
 	if strings.HasPrefix(n.Event.Code, "=") || strings.Contains(n.Event.Code, "${") {
-		r.refuse(at{d.line, n.ID, n.Name}, "write the code itself", "the error code %q is an expression, which is not supported", n.Event.Code)
+		r.refuse(at{d.line, n.ID, n.Name}, "write the code itself", "the %s code %q is an expression, which is not supported", kind, n.Event.Code)
 	}
-	if n.Kind != EndEvent && !n.Interrupting {
+	if n.Event.Kind == ErrorEvent && n.Kind != EndEvent && !n.Interrupting {
 		r.refuse(atNode(n), "let it interrupt", "an event that catches an error always interrupts")
+	}
+}
+
+// checkCatchers warns of events that never happen, because another one catches the same.
+func (r *reader) checkCatchers(p *Process) {
+	r.onlyFirst(p.EventSubProcesses)
+	each(&p.Scope, func(n *Node) {
+		r.onlyFirst(n.Boundary)
+		if n.Scope != nil {
+			r.onlyFirst(n.Scope.EventSubProcesses)
+		}
+	})
+}
+
+func (r *reader) onlyFirst(list []*Node) {
+	type caught struct {
+		kind EventKind
+		code string
+	}
+	by := map[caught]*Node{}
+	for _, n := range list {
+		event := n.CatchEvent()
+		if event == nil || !event.Kind.Propagates() {
+			continue
+		}
+		c := caught{event.Kind, event.Code}
+		if by[c] == nil {
+			by[c] = n
+		} else {
+			r.warn(atNode(n), "give each a code of its own", "the event never happens: %s catches the same", by[c].ID)
+		}
 	}
 }
 

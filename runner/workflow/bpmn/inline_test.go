@@ -41,7 +41,7 @@ func events(t *testing.T, d *bpmn.Definitions) string {
 			text += " " + string(e.Timer.Kind) + " " + e.Timer.Value.Text
 		}
 		if e.Code+e.CodeVariable != "" {
-			text += " " + e.Code + " " + e.ErrorName + " " + e.CodeVariable
+			text += " " + e.Code + " " + e.CodeName + " " + e.CodeVariable
 		}
 		out = append(out, text)
 	}

@@ -157,6 +157,18 @@ type Node struct {
 	Inputs, Outputs []Mapping
 }
 
+// CatchEvent is the event of a boundary event or, of an event sub-process, that of its
+// start. It is nil for the others, and if the start of the event sub-process is wrong.
+func (n *Node) CatchEvent() *Event {
+	switch {
+	case n.Kind == BoundaryEvent:
+		return n.Event
+	case n.Triggered && n.Scope.Start != nil:
+		return n.Scope.Start.Event
+	}
+	return nil
+}
+
 // A Flow is a sequence flow.
 type Flow struct {
 	ID        string
@@ -216,13 +228,18 @@ type EventKind string
 
 // These are the triggers of events.
 const (
-	MessageEvent   EventKind = "message"
-	TimerEvent     EventKind = "timer"
-	ErrorEvent     EventKind = "error"
-	SignalEvent    EventKind = "signal"
-	LinkEvent      EventKind = "link"
-	TerminateEvent EventKind = "terminate"
+	MessageEvent    EventKind = "message"
+	TimerEvent      EventKind = "timer"
+	ErrorEvent      EventKind = "error"
+	EscalationEvent EventKind = "escalation"
+	SignalEvent     EventKind = "signal"
+	LinkEvent       EventKind = "link"
+	TerminateEvent  EventKind = "terminate"
 )
+
+// Propagates reports whether what is thrown goes from the inside outwards, to the first
+// event that catches it. Such an event waits for nothing.
+func (k EventKind) Propagates() bool { return k == ErrorEvent || k == EscalationEvent }
 
 // An Event says what an element waits for or throws.
 type Event struct {
@@ -236,11 +253,11 @@ type Event struct {
 	// name is meant.
 	Correlation *expression.Value
 
-	// Code is the code of an error. A catching event with the code "" catches every
-	// error. The variables, if they are not empty, get the code and the message of a
-	// caught error.
+	// Code is the code of an error or an escalation, and CodeName its name. A catching
+	// event with the code "" catches every error, or every escalation. The variables, if
+	// they are not empty, get the code and the message of what was caught.
 	Code            string
-	ErrorName       string
+	CodeName        string
 	CodeVariable    string
 	MessageVariable string
 

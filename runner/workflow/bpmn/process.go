@@ -136,6 +136,9 @@ func (r *reader) scope(e *element, s *Scope, parent *Node) {
 	for _, n := range s.Nodes {
 		r.connect(n, s, inside, defaults[n], attached[n])
 	}
+	for _, n := range s.Nodes {
+		r.sketch(n)
+	}
 }
 
 // lose remembers an element that was refused and is not in its scope, so that what refers
@@ -214,6 +217,8 @@ func (r *reader) connect(n *Node, s *Scope, inside map[string]*Node, byDefault, 
 		case attached != "" && r.lost[attached]:
 		case host == nil || !host.Kind.Activity():
 			r.refuse(atNode(n), "attach it to a task, a sub-process or a call activity", "the boundary event is attached to %q, which is no activity of the same process", attached)
+		case n.Event != nil && n.Event.Kind == EscalationEvent && host.Kind != SubProcess && host.Kind != CallActivity:
+			r.refuse(atNode(n), "attach it to a sub-process or a call activity", "%s throws no escalation, so the boundary event at %s never happens", article(host.Kind), host.ID)
 		default:
 			n.AttachedTo = host
 			host.Boundary = append(host.Boundary, n)
@@ -274,7 +279,6 @@ func (r *reader) node(e *element, kind Kind, parent *Node) *Node {
 		r.call(e, n)
 	}
 	r.extend(e, n)
-	r.sketch(n)
 	return n
 }
 

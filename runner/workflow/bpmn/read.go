@@ -107,7 +107,7 @@ type reader struct {
 	warnings []Problem
 	language string                // of expressions that name none; may be empty
 	process  *Process              // the one that is read
-	shared   map[string]*element   // messages, signals and errors by id
+	shared   map[string]*element   // messages, signals, errors and escalations by id
 	global   map[string]bool       // ids of global tasks
 	forms    map[string]string     // embedded forms of the process by id
 	lanes    map[string]string     // names of lanes by the id of their elements
@@ -150,8 +150,11 @@ var ignored = words(`documentation extensionElements incoming outgoing import it
 	interface resource partnerEntity partnerRole relationship endPoint correlationProperty correlationSubscription
 	dataObject dataObjectReference dataStoreReference textAnnotation association group ioSpecification ioBinding property
 	dataInputAssociation dataOutputAssociation dataInput dataOutput inputSet outputSet potentialOwner humanPerformer performer
-	resourceRole auditing monitoring supports rendering eventDefinitionRef collaboration escalation
+	resourceRole auditing monitoring supports rendering eventDefinitionRef collaboration
 	participantAssociation conversation text categoryValue globalTask globalUserTask globalManualTask globalScriptTask globalBusinessRuleTask`)
+
+// thrown are the elements of a file that events refer to.
+var thrown = words("message signal error escalation")
 
 func words(text string) map[string]bool {
 	out := map[string]bool{}
@@ -168,9 +171,10 @@ func (r *reader) definitions(root *element) {
 		if e.Space != modelNamespace {
 			continue
 		}
-		switch e.Local {
-		case "message", "signal", "error":
+		if thrown[e.Local] {
 			r.shared[idOf(e)] = e
+		}
+		switch e.Local {
 		case "globalTask", "globalUserTask", "globalManualTask", "globalScriptTask", "globalBusinessRuleTask":
 			r.global[idOf(e)] = true
 		case "collaboration":
@@ -183,7 +187,7 @@ func (r *reader) definitions(root *element) {
 	}
 	for _, e := range root.children {
 		switch {
-		case e.Space != modelNamespace, ignored[e.Local], r.shared[idOf(e)] == e, isTrigger(e):
+		case e.Space != modelNamespace, ignored[e.Local], thrown[e.Local], isTrigger(e):
 		case e.Local == "extension":
 			r.extension(root, e)
 		case e.Local == "process":

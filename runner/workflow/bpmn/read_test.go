@@ -122,7 +122,7 @@ func TestReadOwn(t *testing.T) {
 	late, failed := d.Node("late"), d.Node("failed")
 	same(t, "boundary", late.Interrupting, false)
 	same(t, "boundary", failed.Interrupting, true)
-	same(t, "code", failed.Event.Code+" "+failed.Event.ErrorName, "agent Agent failed")
+	same(t, "code", failed.Event.Code+" "+failed.Event.CodeName, "agent Agent failed")
 	now := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
 	s, err := late.Event.Timer.Schedule(t.Context(), nil, now)
 	if err != nil || s.First != now.Add(15*time.Minute) || s.Repeat != 1 {

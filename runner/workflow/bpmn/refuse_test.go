@@ -87,7 +87,13 @@ var refusals = []struct{ name, inside, element, sentence string }{
 	{"condition language", `<sequenceFlow id="f" sourceRef="t" targetRef="e"><conditionExpression language="groovy">a</conditionExpression></sequenceFlow>`, "f", `conditions in "groovy"`},
 	{"several triggers", `<intermediateCatchEvent id="t"><messageEventDefinition/><signalEventDefinition/></intermediateCatchEvent>`, "t", "several triggers"},
 	{"no trigger", `<intermediateCatchEvent id="t"/>`, "t", "the event has no trigger"},
-	{"escalation", `<intermediateThrowEvent id="t"><escalationEventDefinition/></intermediateThrowEvent>`, "t", "escalation events are not supported"},
+	{"escalation that is awaited", `<intermediateCatchEvent id="t"><escalationEventDefinition/></intermediateCatchEvent>`, "t", "an intermediateCatchEvent cannot have an escalation trigger"},
+	{"escalation that is not there", `<intermediateThrowEvent id="t"><escalationEventDefinition escalationRef="x"/></intermediateThrowEvent>`, "t", `the file has no escalation "x"`},
+	{"escalation that is an error", `<intermediateThrowEvent id="t"><escalationEventDefinition escalationRef="x"/></intermediateThrowEvent></process><error id="x"/><process id="q">`, "t", `the file has no escalation "x"`},
+	{"computed escalation", `<endEvent id="e"><escalationEventDefinition escalationRef="x"/></endEvent></process><escalation id="x" escalationCode="= code"/><process id="q">`, "e", `the escalation code "= code" is an expression`},
+	{"escalation of a task", `<boundaryEvent id="b" attachedToRef="t"><escalationEventDefinition/></boundaryEvent>`, "b", "a userTask throws no escalation, so the boundary event at t never happens"},
+	{"escalation at the start", `<startEvent id="s"><escalationEventDefinition/></startEvent>`, "s", "only an event sub-process can begin with an escalation"},
+	{"error that is thrown in between", `<intermediateThrowEvent id="t"><errorEventDefinition/></intermediateThrowEvent>`, "t", "an intermediateThrowEvent cannot have an error trigger"},
 	{"compensation", `<intermediateThrowEvent id="t"><compensateEventDefinition/></intermediateThrowEvent>`, "t", "compensation is not supported"},
 	{"compensation task", `<task id="c" isForCompensation="true"/>`, "c", "compensation is not supported"},
 	{"conditional", `<intermediateCatchEvent id="t"><conditionalEventDefinition/></intermediateCatchEvent>`, "t", "conditional events are not supported"},
@@ -227,7 +233,8 @@ func TestOneProblem(t *testing.T) {
 		`<complexGateway id="t"/>`: "complex gateways",
 		`<exclusiveGateway id="s" default="f1"/><startEvent id="a"/><sequenceFlow id="f0" sourceRef="a" targetRef="s"/><complexGateway id="t"/>`: "complex gateways",
 		`<startEvnt id="s"/>`: "startEvnt is no element",
-		`<endEvnt id="e"/>`:   "endEvnt is no element",
+		`</process><escalation id="x"/><escalation id="x"/><error/><error/><process id="q">`: "the id x is not unique",
+		`<endEvnt id="e"/>`: "endEvnt is no element",
 		`<subProcess id="t"><transaction id="x"/></subProcess>`: "transactions",
 	} {
 		_, err := bpmn.Read(strings.NewReader(whole(inside)), bpmn.Options{})
@@ -354,6 +361,10 @@ func TestWarnings(t *testing.T) {
 		ext("serviceTask", `<zeebe:taskDefinition type="agent" />`):                                                                                                                      "t: the type is agent, but no header agent names one",
 		ext("serviceTask", `<zeebe:taskDefinition type="agent:x"/><zeebe:taskHeaders><zeebe:header key="prompt" value="${a}"/></zeebe:taskHeaders>`):                                     "t: ${a} is not read",
 		`<startEvent id="s"><extensionElements><zeebe:properties><zeebe:property name="inbound.type" value="io.camunda:webhook:1"/></zeebe:properties></extensionElements></startEvent>`: "s: the connector io.camunda:webhook:1 is not run",
+		`<subProcess id="t"/><boundaryEvent id="b" attachedToRef="t"><escalationEventDefinition/></boundaryEvent>`:                                                                       "t: the sub-process is empty, so it does nothing",
+		`<callActivity id="t" calledElement="p"/><boundaryEvent id="b" attachedToRef="t"><escalationEventDefinition/></boundaryEvent><boundaryEvent id="c" attachedToRef="t"><escalationEventDefinition/></boundaryEvent>`:               "c: the event never happens: b catches the same",
+		`<subProcess id="h" triggeredByEvent="true"><startEvent id="a"><errorEventDefinition/></startEvent></subProcess><subProcess id="i" triggeredByEvent="true"><startEvent id="c"><errorEventDefinition/></startEvent></subProcess>`: "i: the event never happens: h catches the same",
+		`<boundaryEvent id="b" attachedToRef="t"><messageEventDefinition camunda:escalationCodeVariable="x"/></boundaryEvent>`:                                                                                                           "b: escalationCodeVariable is not read",
 	} {
 		d, err := bpmn.Read(strings.NewReader(whole(inside)), bpmn.Options{})
 		if err != nil {

@@ -61,9 +61,9 @@ func (r *reader) camundaAttributes(e *element, n *Node, p *parts) {
 				continue
 			}
 			switch {
-			case a.Name.Local == "errorCodeVariable":
-				n.Event.CodeVariable = r.variable(where, "the error code", a.Value)
-			case a.Name.Local == "errorMessageVariable":
+			case n.Event.Kind.Propagates() && a.Name.Local == string(n.Event.Kind)+"CodeVariable":
+				n.Event.CodeVariable = r.variable(where, "the "+string(n.Event.Kind)+" code", a.Value)
+			case n.Event.Kind == ErrorEvent && a.Name.Local == "errorMessageVariable":
 				n.Event.MessageVariable = r.variable(where, "the error message", a.Value)
 			case programs[a.Name.Local] != "", a.Name.Local == "expression":
 				r.refuse(where, "send the message with an agent before the event", "the event runs a program (%s), which is not possible here", a.Name.Local)

@@ -173,7 +173,7 @@ export class WorkflowFold extends WorkflowState {
       if (w.messages.length === 0) delete w.messages;
     }
     const own = a !== undefined && !within && (a.element === element || a.type === gateway);
-    if (own || interrupts || (by !== "message" && by !== "signal")) endWait(a ?? w, element, due, repeats);
+    if (own || interrupts || by === "timer") endWait(a ?? w, element, due, repeats);
     if (a && a.element === element && !within) {
       this.setStatus(a, "active", e);
       return;
