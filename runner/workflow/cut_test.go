@@ -27,7 +27,7 @@ func (h *host) cutOff(n int) error {
 		if err := h.walk(context.Background(), ""); !errors.Is(err, errCut) {
 			return err
 		}
-		if h.cutAt > 5000 {
+		if h.cutAt > 2000 {
 			return errors.New("it does the same again and again")
 		}
 		h.drop()

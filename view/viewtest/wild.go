@@ -72,6 +72,7 @@ var Others = []Shape{
 	{tapedeck.WorkflowWaiting, `{"element":"task_%s","activation":"%s","for":"timer","due":"2026-01-05T12:34:56Z","repeats":-1}`},
 	{tapedeck.WorkflowWaiting, `{"element":"sub_%s","activation":"%s","for":"message","message":"m","within":true}`},
 	{tapedeck.WorkflowCaught, `{"element":"late_%s","activation":"%s","by":"timer","interrupts":true}`},
+	{tapedeck.WorkflowCaught, `{"element":"beside_%s","activation":"%s","by":"escalation","code":"late","sender":"%s"}`},
 	{tapedeck.WorkflowLeft, `{"element":"task_%s","activation":"%s","flows":["f%s"],"variables":{"a":2}}`},
 	{tapedeck.WorkflowFailed, `{"element":"task_%s","message":"broken"}`},
 	{tapedeck.WorkflowVariables, `{"variables":{"n":%s}}`},
