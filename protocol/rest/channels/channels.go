@@ -16,7 +16,7 @@ package channels
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
+	"strconv"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/jsonobj"
@@ -167,4 +167,4 @@ func (t *Translator) newID(prefix string) string {
 }
 
 // messageID returns the id of the message that has the chunks of a turn.
-func messageID(run string, turn int) string { return fmt.Sprintf("%s.%d", run, turn) }
+func messageID(run string, turn int) string { return run + "." + strconv.Itoa(turn) }

@@ -2,6 +2,8 @@ package channels
 
 import (
 	"encoding/json"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -72,21 +74,26 @@ func (e *event) isEnvelope() bool {
 	return strings.HasPrefix(string(e.Data), "{") && (e.Channel != tapedeck.ChannelTerminal || jsonobj.Member(e.Data, "data") != nil)
 }
 
-// eachMember calls f with each member of an object.
+// eachMember calls f with each member of an object, which is part of valid JSON.
 func eachMember(object []byte, f func(name string, value []byte) error) error {
-	seen := map[string]bool{}
+	names := make([]string, 0, 16)
+	var seen map[string]bool // of an object with more members: each is compared with few others
 	o := jsonobj.Read(object)
 	for name, value, ok := o.Next(); ok; name, value, ok = o.Next() {
 		n := string(name)
-		if seen[n] {
+		if seen[n] || slices.Contains(names, n) {
 			return tapedeck.Errorf(tapedeck.Invalid, "the event has two members %s", jsonobj.Quote(n))
 		}
-		seen[n] = true
+		if len(names) < cap(names) {
+			names = append(names, n)
+		} else {
+			put(&seen, n, true)
+		}
 		if err := f(n, value); err != nil {
 			return err
 		}
 	}
-	if o.Bad || !json.Valid(object) {
+	if o.Bad {
 		return tapedeck.Errorf(tapedeck.Invalid, "the event is not a JSON object")
 	}
 	return nil
@@ -94,32 +101,108 @@ func eachMember(object []byte, f func(name string, value []byte) error) error {
 
 // set sets the member of a name. A null counts as absent.
 func (e *event) set(name string, value []byte) error {
-	into := map[string]any{
-		"channel": &e.Channel, "type": &e.Type, "id": &e.ID, "agentId": &e.AgentID, "sessionId": &e.SessionID, "userId": &e.UserID,
-		"text": &e.Text, "turn": &e.Turn, "timestamp": &e.Timestamp, "tool": &e.Tool, "input": &e.Input, "output": &e.Output,
-		"status": &e.Status, "duration": &e.Duration, "cursor": &e.Cursor, "lastSeen": &e.LastSeen, "joinedAt": &e.JoinedAt,
-		"data": &e.Data, "source": &e.Source, "taskId": &e.TaskID, "payload": &e.Payload, "actor": &e.Actor, "message": &e.Message,
-		"error": &e.Error,
-	}[name]
-	if into == nil || jsonobj.IsNull(value) {
+	if jsonobj.IsNull(value) {
 		return nil
 	}
-	if json.Unmarshal(value, into) != nil {
+	ok := true
+	if text := e.text(name); text != nil {
+		if ok = jsonobj.IsString(value); ok {
+			*text = jsonobj.StringOf(value)
+		}
+	} else if raw := e.any(name); raw != nil {
+		*raw = value
+	} else {
+		ok = e.setOther(name, value)
+	}
+	if !ok {
 		return tapedeck.Errorf(tapedeck.Invalid, "the member %s of an event of the channel %s cannot be %s", name, jsonobj.Quote(e.Channel), jsonobj.Quote(string(value)))
 	}
 	return nil
 }
 
+// text returns the member of a name that is a string, nil if there is none.
+func (e *event) text(name string) *string {
+	switch name {
+	case "channel":
+		return &e.Channel
+	case "type":
+		return &e.Type
+	case "id":
+		return &e.ID
+	case "agentId":
+		return &e.AgentID
+	case "sessionId":
+		return &e.SessionID
+	case "userId":
+		return &e.UserID
+	case "tool":
+		return &e.Tool
+	case "status":
+		return &e.Status
+	case "source":
+		return &e.Source
+	case "taskId":
+		return &e.TaskID
+	case "actor":
+		return &e.Actor
+	case "message":
+		return &e.Message
+	}
+	return nil
+}
+
+// any returns the member of a name that is any JSON, nil if there is none.
+func (e *event) any(name string) *json.RawMessage {
+	switch name {
+	case "timestamp":
+		return &e.Timestamp
+	case "input":
+		return &e.Input
+	case "output":
+		return &e.Output
+	case "cursor":
+		return &e.Cursor
+	case "lastSeen":
+		return &e.LastSeen
+	case "joinedAt":
+		return &e.JoinedAt
+	case "data":
+		return &e.Data
+	case "payload":
+		return &e.Payload
+	case "error":
+		return &e.Error
+	}
+	return nil
+}
+
+// setOther sets a member that has a shape of its own. It reports whether value has it.
+func (e *event) setOther(name string, value []byte) bool {
+	var err error
+	switch name {
+	case "text":
+		e.Text = jsonobj.PieceOf(value)
+		return jsonobj.IsString(value)
+	case "turn":
+		e.Turn, err = strconv.Atoi(string(value))
+	case "duration":
+		var ms float64
+		ms, err = strconv.ParseFloat(string(value), 64)
+		e.Duration = &ms
+	}
+	return err == nil
+}
+
 // timeOf reads a time: RFC 3339, or seconds or milliseconds since 1970.
 func timeOf(raw json.RawMessage) (time.Time, error) {
-	var n float64
 	var at time.Time
+	n, err := strconv.ParseFloat(string(raw), 64)
 	switch {
 	case !given(raw):
 		return at, nil
-	case json.Unmarshal(raw, &n) == nil && n >= 0 && n < 1e11:
+	case err == nil && n >= 0 && n < 1e11:
 		return time.UnixMilli(int64(n * 1000)).UTC(), nil
-	case json.Unmarshal(raw, &n) == nil && n >= 0 && n < 1e15:
+	case err == nil && n >= 0 && n < 1e15:
 		return time.UnixMilli(int64(n)).UTC(), nil
 	case json.Unmarshal(raw, &at) == nil:
 		return at, nil

@@ -6,7 +6,6 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/jsonobj"
-	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/view"
 )
 
@@ -72,56 +71,85 @@ func (row *Row) AppendJSON(b []byte) []byte {
 // write events can write a rawEvent, so it counts only if its agent or user is that of e, and
 // if it says what e says.
 func published(e *tapedeck.Event) *event {
-	raw := e.Data
-	if e.Type != view.TypeAgentState && e.Type != view.TypeToolStatus { // their data is what was published
-		raw = jsonobj.Member(e.Data, "rawEvent")
+	var d said
+	o := jsonobj.Read(e.Data)
+	for name, value, ok := o.Next(); ok; name, value, ok = o.Next() {
+		d.set(string(name), value)
 	}
-	if len(raw) == 0 || raw[0] != '{' || jsonobj.Member(raw, "channel") == nil {
+	raw := d.raw
+	if e.Type == view.TypeAgentState || e.Type == view.TypeToolStatus { // their data is what was published
+		raw = e.Data
+	}
+	if len(raw) == 0 || raw[0] != '{' {
 		return nil
 	}
 	p, err := parse(raw)
-	if err != nil || p.Channel != channelOf(e) || !p.says(e) {
+	if err != nil || p.Channel == "" || p.Channel != channelOf(e) || !p.repeats(e, &d) {
 		return nil
 	}
 	return p
 }
 
-// says reports whether p says the same as the event of the log that stands for it.
-func (p *event) says(e *tapedeck.Event) bool {
-	var d struct {
-		MessageID  string          `json:"messageId"`
-		ToolCallID string          `json:"toolCallId"`
-		Tool       string          `json:"toolCallName"`
-		Delta      payload.Piece   `json:"delta"`
-		Content    json.RawMessage `json:"content"`
-		User       string          `json:"user"`
-		Cursor     json.RawMessage `json:"cursor"`
-		Data       string          `json:"data"`
-		ID         string          `json:"id"`
-		Source     string          `json:"source"`
-		Kind       string          `json:"kind"`
-		TaskID     string          `json:"taskId"`
-		Payload    json.RawMessage `json:"payload"`
+// A said has the members of the data of an event that its origin repeats.
+type said struct {
+	message, call, tool, delta, content, user, cursor, data, id, source, kind, task, payload, raw []byte
+}
+
+func (d *said) set(name string, value []byte) {
+	switch name {
+	case "messageId":
+		d.message = value
+	case "toolCallId":
+		d.call = value
+	case "toolCallName":
+		d.tool = value
+	case "delta":
+		d.delta = value
+	case "content":
+		d.content = value
+	case "user":
+		d.user = value
+	case "cursor":
+		d.cursor = value
+	case "data":
+		d.data = value
+	case "id":
+		d.id = value
+	case "source":
+		d.source = value
+	case "kind":
+		d.kind = value
+	case "taskId":
+		d.task = value
+	case "payload":
+		d.payload = value
+	case "rawEvent":
+		d.raw = value
 	}
-	_ = e.Unpack(&d) // a member of another shape is another one than that of p
+}
+
+// repeats reports whether p says the same as the event of the log that stands for it, and its
+// data.
+func (p *event) repeats(e *tapedeck.Event, d *said) bool {
 	own := thread(p) == e.ThreadName()
+	is := jsonobj.StringIs
 	switch e.Type {
 	case tapedeck.TextMessageContent:
-		return own && p.Text == d.Delta && d.MessageID == messageID(e.Invocation, p.Turn)
+		return own && p.Text == jsonobj.PieceOf(d.delta) && is(d.message, messageID(e.Invocation, p.Turn))
 	case tapedeck.ToolCallStart:
-		return own && p.ID == d.ToolCallID && p.Tool == d.Tool
+		return own && is(d.call, p.ID) && is(d.tool, p.Tool)
 	case tapedeck.ToolCallEnd:
-		return own && p.ID == d.ToolCallID
+		return own && is(d.call, p.ID)
 	case tapedeck.ToolCallResult:
-		return own && p.ID == d.ToolCallID && jsonobj.StringIs(d.Content, p.answer())
+		return own && is(d.call, p.ID) && is(d.content, p.answer())
 	case view.TypeAgentState, view.TypeToolStatus:
 		return own && p.Status != ""
 	case tapedeck.PresenceJoined, tapedeck.PresenceMoved, tapedeck.PresenceLeft:
-		return p.UserID == d.User && p.presenceType() == e.Type && string(p.Cursor) == string(d.Cursor)
+		return is(d.user, p.UserID) && p.presenceType() == e.Type && string(p.Cursor) == string(d.cursor)
 	case tapedeck.TerminalInput, tapedeck.TerminalOutput:
-		return p.terminalType() == e.Type && textOf(p.Data) == d.Data && p.ID == d.ID && p.Source == d.Source && p.Type == d.Kind
+		return p.terminalType() == e.Type && is(d.data, textOf(p.Data)) && is(d.id, p.ID) && is(d.source, p.Source) && is(d.kind, p.Type)
 	}
-	return p.workflowType() == e.Type && p.ID == d.ID && p.TaskID == d.TaskID && string(p.Payload) == string(d.Payload)
+	return p.workflowType() == e.Type && is(d.id, p.ID) && is(d.task, p.TaskID) && string(p.Payload) == string(d.payload)
 }
 
 // channelOf returns the channel of a row. The log takes that of an unknown type from the
