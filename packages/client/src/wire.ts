@@ -2727,7 +2727,7 @@ export type WorkflowEnteredData = {
   activation?: string;
   scope?: string;
   flows?: string[];
-  start?: string;
+  starts?: string[];
   items?: Json;
   index?: number;
   thread?: string;
@@ -2770,6 +2770,7 @@ export type WorkflowLeftData = {
   variables?: JsonObject;
   output?: Json;
   terminates?: boolean;
+  note?: string;
   timestamp?: number;
   metadata?: JsonObject;
   rawEvent?: Json;
@@ -2810,7 +2811,7 @@ export type WorkflowStartedData = {
   name?: string;
   digest: string;
   xml?: string;
-  start?: string;
+  starts?: string[];
   variables?: JsonObject;
   agents?: Record<string, string>;
   resumes?: string;
