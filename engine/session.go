@@ -209,7 +209,10 @@ func (e *Engine) Close(ctx context.Context, session, actor string) error {
 		if isClosed(err) {
 			return nil // it was closed meanwhile
 		}
-		if refused := (*tapedeck.AppendError)(nil); !errors.Is(err, errMoved) && !(errors.As(err, &refused) && refused.Refusal == tapedeck.RefusedOffset) {
+		if refused := (*tapedeck.AppendError)(nil); errors.As(err, &refused) && refused.Refusal == tapedeck.RefusedOffset {
+			continue
+		}
+		if !errors.Is(err, errMoved) {
 			return err
 		}
 	}

@@ -51,7 +51,7 @@ func parseChannels(r *http.Request, names ...string) (c channelQuery, err error)
 	q := httpapi.ParseQuery(r, append([]string{"fromOffset", "from", "channel", "agent", "thread", "invocation", "format"}, names...)...)
 	q.OneOf("format", "channels", "channels")
 	c.filter = view.Filter{
-		Channels: q.List("channel", checkChannel), Threads: q.List("thread", tapedeck.CheckID), Invocations: q.List("invocation", tapedeck.CheckID),
+		Channels: q.List("channel", checkSix), Threads: q.List("thread", tapedeck.CheckID), Invocations: q.List("invocation", tapedeck.CheckID),
 	}
 	c.agents = q.List("agent", tapedeck.CheckName)
 	c.limit = q.Limit(pageLimit, pageLimit)
@@ -64,6 +64,14 @@ func parseChannels(r *http.Request, names ...string) (c channelQuery, err error)
 		c.from, c.life = n+1, life
 	}
 	return c, q.Err
+}
+
+func checkSix(what, name string) error {
+	if name == tapedeck.ChannelSession || checkChannel(what, name) != nil {
+		return tapedeck.Errorf(tapedeck.Invalid, "there is no channel %q in this form", name).
+			WithHint("the channels are chunks, toolCalls, agentState, workflow, terminal and presence")
+	}
+	return nil
 }
 
 // A channelReader gives the events of a session from a place on.

@@ -88,8 +88,7 @@ func (t *Translator) toolCall(e *event) ([]tapedeck.Event, error) {
 	if known == Unknown && e.Tool == "" {
 		return nil, missing(e, "tool")
 	}
-	failed := ending(e.Status) == failedEnd
-	answers := failed || ending(e.Status) == completeEnd || given(e.Output)
+	failed, answers := ending(e.Status) == failedEnd, e.answers()
 	if known == Answered && answers {
 		t.Conflict = tapedeck.Errorf(tapedeck.Conflict, "the tool call %.100q has a result already", e.ID).
 			WithHint("nothing was written; another call needs another id")
@@ -99,10 +98,8 @@ func (t *Translator) toolCall(e *event) ([]tapedeck.Event, error) {
 		return []tapedeck.Event{t.status(view.TypeToolStatus, e)}, nil
 	}
 	run, out := t.open(e)
-	says := e.origin() // of the first event that the log can give back
 	if known == Unknown {
-		out = e.in(run, out, payload.ToolCallStart{ToolCallID: e.ID, ToolCallName: e.Tool, Attributed: says})
-		says = implied()
+		out = e.in(run, out, payload.ToolCallStart{ToolCallID: e.ID, ToolCallName: e.Tool, Attributed: e.standIn(!makes)})
 		t.note(e, Begun)
 	}
 	if makes {
@@ -110,26 +107,39 @@ func (t *Translator) toolCall(e *event) ([]tapedeck.Event, error) {
 		if given(e.Input) {
 			args = string(e.Input)
 		}
-		end := says
-		if answers { // the result says it
-			end = implied()
-		}
-		out = e.in(run, out, payload.ToolCallArgs{ToolCallID: e.ID, Delta: payload.Piece(args), Attributed: implied()}, payload.ToolCallEnd{ToolCallID: e.ID, Attributed: end})
+		out = e.in(run, out, payload.ToolCallArgs{ToolCallID: e.ID, Delta: payload.Piece(args), Attributed: implied()},
+			payload.ToolCallEnd{ToolCallID: e.ID, Attributed: e.standIn(!answers)})
 		t.note(e, Made)
 	}
 	if !answers {
 		return out, nil
 	}
 	t.note(e, Answered)
-	return e.in(run, out, e.result(failed, says)), nil
+	return e.in(run, out, e.result(failed)), nil
 }
 
-// result returns the result of a call. as says whether it stands for e.
-func (e *event) result(failed bool, as payload.Attributed) payload.ToolCallResult {
-	ours := tapedeck.MetaOf(as.Metadata)
-	if ours.Error = failed; e.Duration != nil {
+// answers reports whether an event of a call has its result.
+func (e *event) answers() bool {
+	end := ending(e.Status)
+	return end == failedEnd || end == completeEnd || given(e.Output)
+}
+
+// standIn returns the origin if an event is the last of those that e becomes: it stands for e,
+// because a client that may read less of the log must not see what comes later.
+func (e *event) standIn(last bool) payload.Attributed {
+	if last {
+		return e.origin()
+	}
+	return implied()
+}
+
+// result returns the result of a call.
+func (e *event) result(failed bool) payload.ToolCallResult {
+	ours := tapedeck.Meta{Error: failed}
+	if e.Duration != nil {
 		ours.DurationMS = new(int64(*e.Duration))
 	}
+	as := e.origin()
 	as.Metadata = ours.In(nil)
 	return payload.ToolCallResult{MessageID: "result_" + e.ID, ToolCallID: e.ID, Role: payload.RoleTool, Content: payload.Text(e.answer()), Attributed: as}
 }

@@ -1,6 +1,7 @@
 package channels
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -24,6 +25,7 @@ type data struct {
 	Turn      int             `json:"turn,omitempty"`
 	Tool      string          `json:"tool,omitempty"`
 	Input     json.RawMessage `json:"input,omitempty"`
+	LeftOut   bool            `json:"inputLeftOut,omitempty"` // the input is too long for a row
 	Output    json.RawMessage `json:"output,omitempty"`
 	Status    string          `json:"status,omitempty"`
 	Duration  *int64          `json:"duration,omitempty"`
@@ -64,7 +66,9 @@ func (r *Reader) derive(row *Row, e *tapedeck.Event) (err error) {
 		return err
 	}
 	if row.Type = defaultType(row.Channel, d.Type); row.Channel == tapedeck.ChannelAgentState {
-		row.Type = stateType(d.Status)
+		if row.Type = stateType(d.Status); d.Status == "" {
+			row.Type = "erased"
+		}
 	}
 	row.Data, err = json.Marshal(d)
 	if err == nil && (e.Type == view.TypeAgentState || e.Type == view.TypeToolStatus) {
@@ -79,8 +83,8 @@ func withOthers(d, others []byte) ([]byte, error) {
 	if err := json.Unmarshal(d, &own); err != nil {
 		return nil, err
 	}
-	if json.Unmarshal(others, &all) != nil || all == nil {
-		return d, nil
+	if err := json.Unmarshal(others, &all); err != nil || all == nil {
+		return d, err
 	}
 	for _, name := range []string{"channel", "agentId", "sessionId"} { // who it is, the log says
 		delete(all, name)
@@ -146,12 +150,16 @@ func (r *Reader) deriveCall(d *data, e *tapedeck.Event) (err error) {
 		}
 	}
 	k, err := r.call(e, in.ID)
-	if d.Tool = k.tool; json.Valid([]byte(k.args)) {
-		d.Input = json.RawMessage(k.args)
-	} else if k.args != "" {
-		d.Input = payload.Text(k.args)
+	if err != nil || k == nil {
+		return err
 	}
-	return err
+	d.Tool, d.LeftOut = k.tool, k.long
+	if json.Valid(k.args) {
+		d.Input = bytes.Clone(k.args)
+	} else if len(k.args) > 0 {
+		d.Input = payload.Text(string(k.args))
+	}
+	return nil
 }
 
 func (r *Reader) deriveState(d *data, e *tapedeck.Event) (err error) {

@@ -64,14 +64,17 @@ func parse(raw []byte) (*event, error) {
 		}
 	}
 	var err error
-	e.at, err = timeOf(e.Timestamp)
+	e.at, err = timeOf("timestamp", e.Timestamp)
 	return e, err
 }
 
 // isEnvelope reports whether data has the members of the schema. That of a terminal may be an
-// object itself.
+// object itself: then others of its members are beside it.
 func (e *event) isEnvelope() bool {
-	return strings.HasPrefix(string(e.Data), "{") && (e.Channel != tapedeck.ChannelTerminal || jsonobj.Member(e.Data, "data") != nil)
+	if !strings.HasPrefix(string(e.Data), "{") {
+		return false
+	}
+	return e.Channel != tapedeck.ChannelTerminal || e.SessionID == "" && e.Source == "" && jsonobj.Member(e.Data, "data") != nil
 }
 
 // eachMember calls f with each member of an object, which is part of valid JSON.
@@ -104,18 +107,18 @@ func (e *event) set(name string, value []byte) error {
 	if jsonobj.IsNull(value) {
 		return nil
 	}
-	ok := true
+	shape := ""
 	if text := e.text(name); text != nil {
-		if ok = jsonobj.IsString(value); ok {
-			*text = jsonobj.StringOf(value)
+		if shape = "a string"; jsonobj.IsString(value) {
+			*text, shape = jsonobj.StringOf(value), ""
 		}
 	} else if raw := e.any(name); raw != nil {
 		*raw = value
 	} else {
-		ok = e.setOther(name, value)
+		shape = e.setOther(name, value)
 	}
-	if !ok {
-		return tapedeck.Errorf(tapedeck.Invalid, "the member %s of an event of the channel %s cannot be %s", name, jsonobj.Quote(e.Channel), jsonobj.Quote(string(value)))
+	if shape != "" {
+		return tapedeck.Errorf(tapedeck.Invalid, "the %s of an event must be %s, not %.40s", name, shape, value)
 	}
 	return nil
 }
@@ -176,25 +179,30 @@ func (e *event) any(name string) *json.RawMessage {
 	return nil
 }
 
-// setOther sets a member that has a shape of its own. It reports whether value has it.
-func (e *event) setOther(name string, value []byte) bool {
+// setOther sets a member that has a shape of its own. It returns that shape if value has another.
+func (e *event) setOther(name string, value []byte) (shape string) {
 	var err error
 	switch name {
 	case "text":
-		e.Text = jsonobj.PieceOf(value)
-		return jsonobj.IsString(value)
+		if e.Text = jsonobj.PieceOf(value); !jsonobj.IsString(value) {
+			return "a string"
+		}
 	case "turn":
-		e.Turn, err = strconv.Atoi(string(value))
+		if e.Turn, err = strconv.Atoi(string(value)); err != nil {
+			return "a whole number"
+		}
 	case "duration":
 		var ms float64
-		ms, err = strconv.ParseFloat(string(value), 64)
+		if ms, err = strconv.ParseFloat(string(value), 64); err != nil {
+			return "a number"
+		}
 		e.Duration = &ms
 	}
-	return err == nil
+	return ""
 }
 
 // timeOf reads a time: RFC 3339, or seconds or milliseconds since 1970.
-func timeOf(raw json.RawMessage) (time.Time, error) {
+func timeOf(name string, raw json.RawMessage) (time.Time, error) {
 	var at time.Time
 	n, err := strconv.ParseFloat(string(raw), 64)
 	switch {
@@ -207,7 +215,7 @@ func timeOf(raw json.RawMessage) (time.Time, error) {
 	case json.Unmarshal(raw, &at) == nil:
 		return at, nil
 	}
-	return at, tapedeck.Errorf(tapedeck.Invalid, "the timestamp %.40s is neither a time nor milliseconds since 1970", raw)
+	return at, tapedeck.Errorf(tapedeck.Invalid, "the %s %.40s is neither a time nor milliseconds since 1970", name, raw)
 }
 
 // given reports whether a member is present and not null.
@@ -242,6 +250,9 @@ func ofEnvelope(name string) bool {
 func (e *event) appendData(b []byte) []byte {
 	start := len(b) + 1
 	b = append(b, '{')
+	if e.envelope != nil && e.ID != "" && jsonobj.Member(e.envelope, "id") == nil { // it is beside data
+		b = jsonobj.AppendJSON(jsonobj.AppendName(b, start, "id"), e.ID)
+	}
 	o := jsonobj.Read(e.envelope)
 	for name, value, ok := o.Next(); ok; name, value, ok = o.Next() {
 		b = append(jsonobj.AppendName(b, start, string(name)), value...)
@@ -256,14 +267,6 @@ func (e *event) appendData(b []byte) []byte {
 		}
 	}
 	return append(b, '}')
-}
-
-// rowID returns the id of the envelope, "" if it has none.
-func (e *event) rowID() string {
-	if e.envelope == nil {
-		return ""
-	}
-	return jsonobj.StringOf(jsonobj.Member(e.raw, "id"))
 }
 
 // rowType returns the type of the envelope, or else a name for what happened.

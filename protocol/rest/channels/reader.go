@@ -1,6 +1,7 @@
 package channels
 
 import (
+	"bytes"
 	"encoding/json"
 	"strconv"
 
@@ -25,7 +26,7 @@ type Reader struct {
 
 // A Row is an event in the form of the channels, in the envelope of a table of events.
 type Row struct {
-	ID        string          `json:"id"`         // that of the published envelope, otherwise the session and the number
+	ID        string          `json:"id"`         // the session and the number
 	SessionID string          `json:"session_id"` //
 	Offset    int64           `json:"offset"`     // its number: 0, 1, 2 and so on
 	Type      string          `json:"type"`       // that of the published envelope, otherwise such as "chunk"
@@ -39,17 +40,18 @@ type Row struct {
 // [view.InChannels]. Before, [Reader.Note] must have had all earlier events since the first.
 func (r *Reader) Row(e *tapedeck.Event, number int64) (Row, error) {
 	at := e.Time.UnixMilli()
-	row := Row{SessionID: r.Session, Offset: number, Channel: e.Channel, Timestamp: at, CreatedAt: at}
-	if p := published(e); p != nil {
-		row.ID, row.Type, row.Channel, row.Data = p.rowID(), p.rowType(), p.Channel, p.appendData(nil)
+	row := Row{ID: r.Session + ":" + strconv.FormatInt(number, 10), SessionID: r.Session, Offset: number, Channel: e.Channel, Timestamp: at, CreatedAt: at}
+	p, err := r.published(e)
+	if err != nil {
+		return Row{}, err
+	}
+	if p != nil {
+		row.Type, row.Channel, row.Data = p.rowType(), p.Channel, p.appendData(nil)
 		if !p.at.IsZero() {
 			row.Timestamp = p.at.UnixMilli()
 		}
 	} else if err := r.derive(&row, e); err != nil {
 		return Row{}, err
-	}
-	if row.ID == "" {
-		row.ID = r.Session + ":" + strconv.FormatInt(number, 10)
 	}
 	return row, nil
 }
@@ -70,7 +72,7 @@ func (row *Row) AppendJSON(b []byte) []byte {
 // published returns what was published as e, nil if e was not published. Anybody who may
 // write events can write a rawEvent, so it counts only if its agent or user is that of e, and
 // if it says what e says.
-func published(e *tapedeck.Event) *event {
+func (r *Reader) published(e *tapedeck.Event) (*event, error) {
 	var d said
 	o := jsonobj.Read(e.Data)
 	for name, value, ok := o.Next(); ok; name, value, ok = o.Next() {
@@ -81,18 +83,30 @@ func published(e *tapedeck.Event) *event {
 		raw = e.Data
 	}
 	if len(raw) == 0 || raw[0] != '{' {
-		return nil
+		return nil, nil
 	}
-	p, err := parse(raw)
-	if err != nil || p.Channel == "" || p.Channel != channelOf(e) || !p.repeats(e, &d) {
-		return nil
+	p, wrong := parse(raw)
+	if wrong != nil || p.Channel == "" || p.Channel != channelOf(e) || !p.repeats(e, &d) {
+		return nil, nil //nolint:nilerr // what cannot be read was not published
 	}
-	return p
+	if e.Type == tapedeck.ToolCallEnd || e.Type == tapedeck.ToolCallResult {
+		k, err := r.call(e, p.ID)
+		if err != nil || !p.isOf(k, e.Type) {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// isOf reports whether p may be of a call. Its input is compared where the call gets it; a later
+// event may have another one.
+func (p *event) isOf(k *madeCall, typ string) bool {
+	return k != nil && (p.Tool == "" || p.Tool == k.tool) && (typ != tapedeck.ToolCallEnd || k.long || bytes.Equal(p.Input, k.args))
 }
 
 // A said has the members of the data of an event that its origin repeats.
 type said struct {
-	message, call, tool, delta, content, user, cursor, data, id, source, kind, task, payload, raw []byte
+	message, call, tool, delta, content, metadata, user, cursor, data, id, source, kind, task, payload, raw []byte
 }
 
 func (d *said) set(name string, value []byte) {
@@ -107,6 +121,8 @@ func (d *said) set(name string, value []byte) {
 		d.delta = value
 	case "content":
 		d.content = value
+	case "metadata":
+		d.metadata = value
 	case "user":
 		d.user = value
 	case "cursor":
@@ -137,11 +153,12 @@ func (p *event) repeats(e *tapedeck.Event, d *said) bool {
 	case tapedeck.TextMessageContent:
 		return own && p.Text == jsonobj.PieceOf(d.delta) && is(d.message, messageID(e.Invocation, p.Turn))
 	case tapedeck.ToolCallStart:
-		return own && is(d.call, p.ID) && is(d.tool, p.Tool)
+		return own && is(d.call, p.ID) && is(d.tool, p.Tool) && !given(p.Input) && !p.answers()
 	case tapedeck.ToolCallEnd:
-		return own && is(d.call, p.ID)
+		return own && is(d.call, p.ID) && !p.answers()
 	case tapedeck.ToolCallResult:
-		return own && is(d.call, p.ID) && is(d.content, p.answer())
+		failed := tapedeck.MetaOf(json.RawMessage(d.metadata)).Error
+		return own && is(d.call, p.ID) && is(d.content, p.answer()) && p.answers() && failed == (ending(p.Status) == failedEnd)
 	case view.TypeAgentState, view.TypeToolStatus:
 		return own && p.Status != ""
 	case tapedeck.PresenceJoined, tapedeck.PresenceMoved, tapedeck.PresenceLeft:

@@ -16,7 +16,7 @@ func (t *Translator) presence(e *event) ([]tapedeck.Event, error) {
 		d["cursor"] = e.Cursor
 	}
 	for name, raw := range map[string]json.RawMessage{"lastSeen": e.LastSeen, "joinedAt": e.JoinedAt} {
-		at, err := timeOf(raw)
+		at, err := timeOf(name, raw)
 		if err != nil {
 			return nil, err
 		}

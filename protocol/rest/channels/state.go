@@ -9,22 +9,52 @@ import (
 
 // Limits of what a reader remembers. What is beyond is left out of rows.
 const (
-	maxNoted = 10_000  // calls, runs or messages of users
-	maxArgs  = 1 << 20 // bytes of the arguments of a call
+	maxNoted = 10_000   // calls, runs or messages of users
+	maxArgs  = 16 << 20 // bytes of the arguments of all calls without a result
 )
 
 // A state is what rows need of earlier events.
 type state struct {
-	agents map[string]string    // of open runs
-	calls  map[callKey]madeCall // without a result
-	users  map[string]bool      // the open messages of users
+	agents map[string]string     // of open runs
+	calls  map[callKey]*madeCall // without a result
+	users  map[string]bool       // the open messages of users
+
+	size int // of the arguments of the calls, in bytes
 }
 
 type callKey struct{ thread, id string }
 
 type madeCall struct {
 	tool string
-	args string // "" if they are too long
+	args []byte
+	long bool // there was no room for the arguments
+}
+
+// begin notes a call, in the place of one with the same id.
+func (s *state) begin(key callKey, tool, args string) {
+	s.drop(key)
+	k := &madeCall{tool: tool}
+	if put(&s.calls, key, k); s.calls[key] == k {
+		s.add(k, args)
+	}
+}
+
+// add adds arguments to a call.
+func (s *state) add(k *madeCall, args string) {
+	if k.long = k.long || s.size+len(args) > maxArgs; k.long {
+		s.size -= len(k.args)
+		k.args = nil
+		return
+	}
+	k.args = append(k.args, args...)
+	s.size += len(args)
+}
+
+func (s *state) drop(key callKey) {
+	if k := s.calls[key]; k != nil {
+		s.size -= len(k.args)
+		delete(s.calls, key)
+	}
 }
 
 // Note notes what later rows need of e, which comes after all events that were noted.
@@ -66,32 +96,29 @@ func (r *Reader) noteCall(e *tapedeck.Event) error {
 	key := callKey{e.ThreadName(), d.ID}
 	switch e.Type {
 	case tapedeck.ToolCallStart:
-		put(&r.known.calls, key, madeCall{tool: d.Tool})
+		r.known.begin(key, d.Tool, "")
 	case tapedeck.ToolCallArgs:
 		k, err := r.call(e, d.ID)
 		if err != nil {
 			return err
 		}
-		if k.tool != "" && len(k.args)+len(d.Delta) <= maxArgs {
-			k.args += string(d.Delta)
-			r.known.calls[key] = k
+		if k != nil {
+			r.known.add(k, string(d.Delta))
 		}
 	case tapedeck.ToolCallResult:
-		delete(r.known.calls, key)
+		r.known.drop(key)
 	case tapedeck.MessageAdded:
 		for _, k := range d.Message.ToolCalls {
-			if len(k.Function.Arguments) <= maxArgs {
-				put(&r.known.calls, callKey{e.ThreadName(), k.ID}, madeCall{k.Function.Name, k.Function.Arguments})
-			}
+			r.known.begin(callKey{e.ThreadName(), k.ID}, k.Function.Name, k.Function.Arguments)
 		}
 	}
 	return nil
 }
 
-// call returns what is known of the call of an event.
-func (r *Reader) call(e *tapedeck.Event, id string) (madeCall, error) {
+// call returns what is known of the call of an event, nil if nothing is.
+func (r *Reader) call(e *tapedeck.Event, id string) (*madeCall, error) {
 	key := callKey{e.ThreadName(), id}
-	if k, ok := r.known.calls[key]; ok {
+	if k := r.known.calls[key]; k != nil {
 		return k, nil
 	}
 	err := r.ask()
@@ -171,8 +198,8 @@ func (r *Reader) ask() error {
 		}
 	}
 	for i := range s.Calls {
-		if k := &s.Calls[i]; k.Result == nil && len(k.Arguments) <= maxArgs {
-			put(&r.known.calls, callKey{k.Thread, k.ID}, madeCall{k.Name, k.Arguments})
+		if k := &s.Calls[i]; k.Result == nil {
+			r.known.begin(callKey{k.Thread, k.ID}, k.Name, k.Arguments)
 		}
 	}
 	for i := range s.Messages {
@@ -183,8 +210,8 @@ func (r *Reader) ask() error {
 	for key, v := range newer.agents {
 		put(&r.known.agents, key, v)
 	}
-	for key, v := range newer.calls {
-		put(&r.known.calls, key, v)
+	for key, k := range newer.calls {
+		r.known.begin(key, k.tool, string(k.args))
 	}
 	for key, v := range newer.users {
 		put(&r.known.users, key, v)

@@ -42,7 +42,9 @@ const event = (offset: number, type: string, data: JsonObject = {}): Event => ({
 
 /** A workflow whose element `T` is entered and left again and again, with words of its agent in between. */
 function rounds(n: number): Event[] {
-  const events = [event(0, "workflow.started", { process: "P", name: "Rounds", digest: "d", xml: "<x/>", starts: ["T"] })];
+  const events = [
+    event(0, "workflow.started", { process: "P", name: "Rounds", digest: "d", xml: "<x/>", starts: ["T"] }),
+  ];
   for (let round = 1; round <= n; round++) {
     const of = { element: "T", activation: String(round) };
     const thread = round === 1 ? "thread_T" : `thread_T_${round}`;
