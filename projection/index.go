@@ -41,7 +41,7 @@ func (x *indexState) close(n int64) {
 }
 
 // next returns a part without events that follows x.
-func (x *indexPart) next() indexPart { return indexPart{Index: x.Index.Next()} }
+func (x *indexPart) next() indexPart { return indexPart{Index: x.Next()} }
 
 // index returns a copy of both parts as one.
 func (x *indexState) index() view.Index {
