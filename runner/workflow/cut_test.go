@@ -203,7 +203,7 @@ func (m *maker) sub(depth int, throws bool) (id string) {
 	}
 	e := inner.id("E")
 	inner.flows = append(inner.flows, b+">"+e)
-	if rapid.Bool().Draw(m.T, "start") {
+	if throws || rapid.Bool().Draw(m.T, "start") { // what throws must not stop another branch at any time
 		s := inner.id("S")
 		fmt.Fprintf(&inner.nodes, `<startEvent id="%s"/>`, s)
 		inner.flows = append(inner.flows, s+">"+a)
