@@ -63,6 +63,7 @@ class OpenRun(TypedDict):
     offset: int
     started_at: str
     owner: NotRequired[str]
+    implied: NotRequired[bool]
     lease_ms: NotRequired[int]
     parent: NotRequired[str]
 
