@@ -17,7 +17,7 @@ func checkChannels(t *testing.T, p *projection.Projections, l tapedeck.Log, sess
 			t.Fatal(err)
 		}
 		head = e.Offset + 1
-		sampled := e.Offset%7 == 0 || e.Offset%1000 < 2
+		sampled := e.Offset%97 == 0 || e.Offset%1000 < 2
 		if !sampled {
 			if view.InChannels(&e) {
 				number++

@@ -449,7 +449,7 @@ func TestSession(t *testing.T) {
 	ask := tapedeck.Event{Type: tapedeck.PermissionRequested, Invocation: "a", Data: json.RawMessage(`{"id":"p","message":"May I?","options":[{"id":"yes"}]}`)}
 	for want, end := range map[string]tapedeck.Event{
 		`running`: ask, `complete`: do("RUN_FINISHED", `{~outcome~:{~type~:~interrupt~,~interrupts~:[{}]}}`),
-		`failed`: do("RUN_ERROR", `{~message~:~no~,~code~:~interrupted_by_restart~}`), `cancelled","resumable":false`: do("RUN_FINISHED", `{~outcome~:{~type~:~cancelled~},~metadata~:{~tapedeck~:{~resumable~:false}}}`),
+		`failed`: do("RUN_ERROR", `{~message~:~no~,~code~:~interrupted_by_restart~}`), `cancelled`: do("RUN_FINISHED", `{~outcome~:{~type~:~cancelled~},~metadata~:{~tapedeck~:{~resumable~:false}}}`),
 	} {
 		tasks, l := newHandler()
 		h := task.Default(tasks, http.NotFoundHandler())
@@ -458,7 +458,7 @@ func TestSession(t *testing.T) {
 		end.Invocation = "a"
 		l.append(t, end)
 		s := watch(t, h, "s")
-		if <-s.Done; s.Status != http.StatusOK || !strings.Contains(s.Text(), `"status":"`+want) {
+		if <-s.Done; s.Status != http.StatusOK || !strings.Contains(s.Text(), `"status":"`+want+`"`) || (want == "cancelled") != strings.Contains(s.Text(), `"resumable":false`) {
 			t.Errorf("after %s: %d %s", end.Type, s.Status, s.Text())
 		}
 	}
