@@ -190,8 +190,8 @@ func endEvents(v *order.Verifier, runs []tapedeck.OpenRun, r *tapedeck.OpenRun, 
 	return append(events, end)
 }
 
-// implied marks the data of the end of a run whose beginning is marked so, see
-// [tapedeck.Meta].
+// implied returns the data of the end of a run with the mark implied of [tapedeck.Meta]. The
+// beginning of the run has that mark, too.
 func implied(data json.RawMessage) json.RawMessage {
 	var d tapedeck.Members
 	_ = json.Unmarshal(data, &d) // the engine has made it

@@ -323,6 +323,19 @@ func queryParameter(r *rest.Route, name string, doc *section) (parameter, error)
 	return p, nil
 }
 
+// formatsOf returns the values of the parameter format, nil if they are not listed.
+func formatsOf(r *rest.Route) []any {
+	switch {
+	case r.Path == "/import":
+		return anys(importFormats)
+	case r.Path == "/sessions/{id}/summary":
+		return []any{"native", "channels"}
+	case slices.Contains(r.Parameters, "channel"):
+		return []any{"native", "task", "channels"}
+	}
+	return nil
+}
+
 // querySchema returns the schema of the value of a parameter.
 func querySchema(r *rest.Route, name string) *schema {
 	isFilter := slices.Contains(r.Parameters, "channel")
@@ -366,14 +379,8 @@ func querySchema(r *rest.Route, name string) *schema {
 	case "view":
 		return oneOf("all", "effective")
 	case "format":
-		if r.Path == "/import" {
-			return oneOf(anys(importFormats)...)
-		}
-		if r.Path == "/sessions/{id}/summary" {
-			return oneOf("native", "channels")
-		}
-		if isFilter {
-			return oneOf("native", "task", "channels")
+		if formats := formatsOf(r); formats != nil {
+			return oneOf(formats...)
 		}
 	case "begin":
 		return oneOf("task", "new")

@@ -2,7 +2,6 @@ package rest
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"slices"
 	"strconv"
@@ -218,21 +217,7 @@ func (h *handler) channelStream(w http.ResponseWriter, r *http.Request) error {
 	f := &channelFollower{channelReader: o, out: sse.NewStream(w, h.Heartbeat/2), sent: c.from - 1, suffix: httpapi.AppendIncarnation(nil, &o.head)}
 	defer f.out.Close()
 	options := tapedeck.FollowOptions{From: o.place, Gen: o.head.Gen, Idle: h.Heartbeat / 2, MaxBytes: channelsBytes}
-	for page, err := range h.Sessions.Follow(r.Context(), c.session, options) {
-		if err == nil {
-			err = f.send(page)
-		}
-		switch {
-		case errors.Is(err, errEnd):
-			return nil
-		case err != nil && !f.out.Started():
-			return err
-		case err != nil:
-			h.breakOff(r, f.out, err)
-			return nil
-		}
-	}
-	return nil
+	return h.follow(r, c.session, options, f.out, f.send)
 }
 
 // A channelFollower writes a session to one client, in the form of the six channels.

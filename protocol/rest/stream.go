@@ -77,7 +77,7 @@ func (h *handler) stream(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer f.close()
-	return h.follow(r, f)
+	return h.follow(r, f.session, f.options, f.out, func(p tapedeck.Page) error { return h.sendPage(r.Context(), f, p) })
 }
 
 // subscribe returns the follower that r asks for. It returns nil if there is nothing to
@@ -117,18 +117,19 @@ func (h *handler) subscribe(w http.ResponseWriter, r *http.Request) (*follower, 
 	return f, nil
 }
 
-func (h *handler) follow(r *http.Request, f *follower) error {
-	for page, err := range h.Sessions.Follow(r.Context(), f.session, f.options) {
+// follow sends each page of a session to out, until send returns errEnd.
+func (h *handler) follow(r *http.Request, session string, o tapedeck.FollowOptions, out *sse.Stream, send func(tapedeck.Page) error) error {
+	for page, err := range h.Sessions.Follow(r.Context(), session, o) {
 		if err == nil {
-			err = h.sendPage(r.Context(), f, page)
+			err = send(page)
 		}
 		switch {
 		case errors.Is(err, errEnd):
 			return nil
-		case err != nil && !f.out.Started():
+		case err != nil && !out.Started():
 			return err
 		case err != nil:
-			h.breakOff(r, f.out, err)
+			h.breakOff(r, out, err)
 			return nil
 		}
 	}

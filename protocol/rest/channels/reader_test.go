@@ -42,7 +42,7 @@ func (l *tape) append(t *testing.T, events ...tapedeck.Event) {
 	}
 }
 
-// rows reads the log from an offset on, whose event has a number.
+// rows reads the log from an offset on. The first row gets number.
 func (l *tape) rows(t *testing.T, from int, number int64) (rows []channels.Row) {
 	t.Helper()
 	r := channels.Reader{Session: "s", Before: func() (view.Snapshot, error) {

@@ -11,8 +11,8 @@ import (
 // is a part of the process.
 var engines = []string{"http://www.jboss.org/drools", "http://spiffworkflow.org/", "http://www.omg.org/", "http://schema.omg.org/"}
 
-// texts are the elements of BPMN whose text is read as an expression or as an id. An element
-// in it would be a part of it.
+// texts are the elements of BPMN whose text is an expression or an id. Another element in such
+// a text would change what it means, so it is refused.
 var texts = words(`script conditionExpression loopCondition loopCardinality completionCondition timeDate timeDuration timeCycle
 	condition expression formalExpression from to transformation flowNodeRef eventDefinitionRef incoming outgoing`)
 

@@ -182,8 +182,8 @@ func (r *reader) flow(e *element, s *Scope, inside map[string]*Node) {
 	s.Flows = append(s.Flows, f)
 }
 
-// conditionLanguage refuses conditions in languages that are programs. The language of the file
-// does not count for a condition that is not there, or whose form is one of ours.
+// conditionLanguage refuses conditions in languages that are programs. An empty condition has no
+// language. One that begins with = or ${ is ours, whatever the language of the file is.
 func (r *reader) conditionLanguage(where at, e *element) {
 	written, text := e.attr("language"), e.content()
 	if written == "" && text != "" && !strings.HasPrefix(text, "=") && !strings.HasPrefix(text, "${") {
