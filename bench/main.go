@@ -59,7 +59,7 @@ func run(ctx context.Context, o options) error {
 	r := &report{only: o.only, inMemory: map[int]float64{}}
 	for _, measure := range []func(context.Context, options, *report) error{
 		measureRivals, measureFloors, measureStore, measureDatabases, measurePostgres, measureDeck, measureObserved,
-		measureSockets, measureAGUI, measureWorkflows,
+		measureSockets, measureAGUI, measureForms, measureWorkflows,
 	} {
 		if err := measure(ctx, o, r); err != nil {
 			return err

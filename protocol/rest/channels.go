@@ -109,24 +109,33 @@ func (h *handler) openChannels(ctx context.Context, c channelQuery) (*channelRea
 	return o, nil
 }
 
-// next returns the row of the next event of the log, nil if it has none or the filter leaves
-// it out.
-func (o *channelReader) next(rec tapedeck.Record) (row *channels.Row, err error) {
+// appendRow appends the row of the next event of the log. It reports false if the event has
+// none, or the filter leaves it out; then b is unchanged.
+func (o *channelReader) appendRow(b []byte, rec tapedeck.Record) ([]byte, bool, error) {
+	if o.filter.IsEmpty() && o.agents == nil {
+		if b, ok := o.AppendChunk(b, rec, o.number); ok {
+			o.number++
+			return b, true, nil
+		}
+	}
 	e, err := rec.Event()
 	if err != nil {
-		return nil, err
+		return b, false, err
 	}
+	passes := false
 	if view.InChannels(&e) {
-		passes, err := o.passes(&e)
-		if err == nil && passes {
-			row = new(channels.Row)
-			*row, err = o.Row(&e, o.number)
+		var row channels.Row
+		if passes, err = o.passes(&e); err == nil && passes {
+			row, err = o.Row(&e, o.number)
 		}
-		if o.number++; err != nil {
-			return nil, err
+		if err != nil {
+			return b, false, err
+		}
+		if o.number++; passes {
+			b = row.AppendJSON(b)
 		}
 	}
-	return row, o.Note(&e)
+	return b, passes, o.Note(&e)
 }
 
 // passes reports whether the client has selected an event.
@@ -176,17 +185,19 @@ func (h *handler) gatherChannels(ctx context.Context, o *channelReader, b []byte
 			return b, page, err
 		}
 		for _, rec := range page.Records {
-			row, err := o.next(rec)
-			if err != nil {
-				return b, page, err
-			}
-			if o.place, scanned = rec.Offset+1, scanned+1; row == nil {
-				continue
-			}
-			if rows++; rows > 1 {
+			before := len(b)
+			if rows > 0 {
 				b = append(b, ',')
 			}
-			if b = row.AppendJSON(b); rows == o.limit || len(b) >= start+pageBytes {
+			var shown bool
+			if b, shown, err = o.appendRow(b, rec); err != nil {
+				return b, page, err
+			}
+			if o.place, scanned = rec.Offset+1, scanned+1; !shown {
+				b = b[:before]
+				continue
+			}
+			if rows++; rows == o.limit || len(b) >= start+pageBytes {
 				break
 			}
 		}
@@ -237,17 +248,15 @@ func (f *channelFollower) send(p tapedeck.Page) error {
 		b = append(b, "retry: 1000\n\n"...)
 	}
 	for _, rec := range p.Records {
-		row, err := f.next(rec)
+		frame := strconv.AppendInt(append(b, "id: "...), f.number, 10)
+		frame = append(append(frame, f.suffix...), "\ndata: "...)
+		frame, shown, err := f.appendRow(frame, rec)
 		if err != nil {
 			return err
 		}
-		if row == nil {
-			continue
+		if shown {
+			b, f.sent = append(frame, "\n\n"...), f.number-1
 		}
-		f.sent = row.Offset
-		b = strconv.AppendInt(append(b, "id: "...), row.Offset, 10)
-		b = row.AppendJSON(append(append(b, f.suffix...), "\ndata: "...))
-		b = append(b, "\n\n"...)
 	}
 	var end error
 	if p.CaughtUp() && p.Closed {

@@ -13,18 +13,29 @@ import (
 func BenchmarkRow(b *testing.B) {
 	const data = `{"messageId":"run_1.3","delta":"Some words of an agent, as many as usual. ","rawEvent":{"channel":"chunks","id":"c17","agentId":"coder","sessionId":"s","text":"Some words of an agent, as many as usual. ","turn":3,"timestamp":1705848000000},"timestamp":1705848000000}`
 	line := fmt.Appendf(nil, `{"offset":17,"type":"TEXT_MESSAGE_CONTENT","channel":"chunks","timestamp":"2026-01-05T12:34:56.789Z","thread":"coder","invocation":"run_1","turn":3,"actor":"agent:coder","data":%s}`, data)
+	rec := tapedeck.Record{Offset: 17, Data: line}
 	r := channels.Reader{Session: "s"}
 	var buf []byte
-	b.ReportAllocs()
-	for b.Loop() {
-		e, err := tapedeck.Record{Offset: 17, Data: line}.Event()
-		if err != nil || !view.InChannels(&e) {
-			b.Fatal(err)
+	b.Run("whole", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			e, err := rec.Event()
+			if err != nil || !view.InChannels(&e) {
+				b.Fatal(err)
+			}
+			row, err := r.Row(&e, 17)
+			if err != nil || r.Note(&e) != nil {
+				b.Fatal(err)
+			}
+			buf = row.AppendJSON(buf[:0])
 		}
-		row, err := r.Row(&e, 17)
-		if err != nil || r.Note(&e) != nil {
-			b.Fatal(err)
+	})
+	b.Run("piece", func(b *testing.B) {
+		b.ReportAllocs()
+		for ok := true; b.Loop(); {
+			if buf, ok = r.AppendChunk(buf[:0], rec, 17); !ok {
+				b.Fatal("it is not understood")
+			}
 		}
-		buf = row.AppendJSON(buf[:0])
-	}
+	})
 }

@@ -26,21 +26,20 @@ type Reader struct {
 
 // A Row is an event in the form of the channels, in the envelope of a table of events.
 type Row struct {
-	ID        string          `json:"id"`         // the session and the number
-	SessionID string          `json:"session_id"` //
-	Offset    int64           `json:"offset"`     // its number: 0, 1, 2 and so on
-	Type      string          `json:"type"`       // that of the published envelope, otherwise such as "chunk"
-	Channel   string          `json:"channel"`    //
-	Data      json.RawMessage `json:"data"`       // the members of the channel's schema
-	Timestamp int64           `json:"timestamp"`  // when it happened, as its publisher says, in milliseconds since 1970
-	CreatedAt int64           `json:"created_at"` // when the log got it, in milliseconds since 1970
+	SessionID string
+	Offset    int64  // its number: 0, 1, 2 and so on
+	Type      string // that of the published envelope, otherwise such as "chunk"
+	Channel   string
+	Data      json.RawMessage // the members of the channel's schema
+	Timestamp int64           // when it happened, as its publisher says, in milliseconds since 1970
+	CreatedAt int64           // when the log got it, in milliseconds since 1970
 }
 
 // Row returns the event with a number, given the event of the log that stands for it; see
 // [view.InChannels]. Before, [Reader.Note] must have had all earlier events since the first.
 func (r *Reader) Row(e *tapedeck.Event, number int64) (Row, error) {
 	at := e.Time.UnixMilli()
-	row := Row{ID: r.Session + ":" + strconv.FormatInt(number, 10), SessionID: r.Session, Offset: number, Channel: e.Channel, Timestamp: at, CreatedAt: at}
+	row := Row{SessionID: r.Session, Offset: number, Channel: e.Channel, Timestamp: at, CreatedAt: at}
 	p, err := r.published(e)
 	if err != nil {
 		return Row{}, err
@@ -56,16 +55,27 @@ func (r *Reader) Row(e *tapedeck.Event, number int64) (Row, error) {
 	return row, nil
 }
 
-// AppendJSON appends the row as one line of JSON.
+// AppendJSON appends the row as one line of JSON. Its id is the session and the number.
 func (row *Row) AppendJSON(b []byte) []byte {
-	b = jsonobj.AppendJSON(append(b, `{"id":`...), row.ID)
-	b = jsonobj.AppendJSON(append(b, `,"session_id":`...), row.SessionID)
-	b = strconv.AppendInt(append(b, `,"offset":`...), row.Offset, 10)
-	b = jsonobj.AppendJSON(append(b, `,"type":`...), row.Type)
-	b = jsonobj.AppendJSON(append(b, `,"channel":`...), row.Channel)
-	b = append(append(b, `,"data":`...), row.Data...)
-	b = strconv.AppendInt(append(b, `,"timestamp":`...), row.Timestamp, 10)
-	b = strconv.AppendInt(append(b, `,"created_at":`...), row.CreatedAt, 10)
+	b = append(appendHead(b, row.SessionID, row.Offset, row.Type, row.Channel), row.Data...)
+	return appendTail(b, row.Timestamp, row.CreatedAt)
+}
+
+// appendHead appends what is before the data of a row.
+func appendHead(b []byte, session string, number int64, typ, channel string) []byte {
+	b = jsonobj.AppendJSON(append(b, `{"id":`...), session)
+	b = strconv.AppendInt(append(b[:len(b)-1], ':'), number, 10)
+	b = jsonobj.AppendJSON(append(b, `","session_id":`...), session)
+	b = strconv.AppendInt(append(b, `,"offset":`...), number, 10)
+	b = jsonobj.AppendJSON(append(b, `,"type":`...), typ)
+	b = jsonobj.AppendJSON(append(b, `,"channel":`...), channel)
+	return append(b, `,"data":`...)
+}
+
+// appendTail appends what is behind the data of a row.
+func appendTail(b []byte, at, created int64) []byte {
+	b = strconv.AppendInt(append(b, `,"timestamp":`...), at, 10)
+	b = strconv.AppendInt(append(b, `,"created_at":`...), created, 10)
 	return append(b, '}')
 }
 

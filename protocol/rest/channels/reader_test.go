@@ -59,9 +59,11 @@ func (l *tape) rows(t *testing.T, from int, number int64) (rows []channels.Row) 
 			if err != nil {
 				t.Fatal(err)
 			}
-			if b := row.AppendJSON(nil); !json.Valid(b) {
+			b := row.AppendJSON(nil)
+			if !json.Valid(b) {
 				t.Fatalf("%s is not JSON", b)
 			}
+			checkPiece(t, &r, e, number, b)
 			rows = append(rows, row)
 			number++
 		}
@@ -70,6 +72,101 @@ func (l *tape) rows(t *testing.T, from int, number int64) (rows []channels.Row) 
 		}
 	}
 	return rows
+}
+
+// checkPiece: what [channels.Reader.AppendChunk] makes of an event, if it makes anything of it,
+// says the same as its row.
+func checkPiece(t *testing.T, r *channels.Reader, e *tapedeck.Event, number int64, row []byte) bool {
+	t.Helper()
+	line, err := json.Marshal(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, ok := r.AppendChunk([]byte("x"), tapedeck.Record{Offset: e.Offset, Data: line}, number)
+	if !ok {
+		if string(b) != "x" {
+			t.Errorf("%s is not understood, but %s was written", line, b)
+		}
+		return false
+	}
+	var got, want map[string]any
+	if err := json.Unmarshal(b[1:], &got); err != nil {
+		t.Fatalf("%s: %v", b, err)
+	}
+	_ = json.Unmarshal(row, &want)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s is read in two ways: %s", line, diff)
+	}
+	return true
+}
+
+// TestPieces: the usual forms of text are read without decoding their events.
+func TestPieces(t *testing.T) {
+	row := func(r *channels.Reader, e *tapedeck.Event) []byte {
+		row, err := r.Row(e, 5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return row.AppendJSON(nil)
+	}
+	for _, line := range []string{
+		`{"channel":"chunks","id":"c","agentId":"a","sessionId":"s","text":"hi \u00e9 \n","turn":3,"timestamp":1705848000000}`,
+		`{"channel":"chunks","type":"chunk","id":"c","agentId":"a","text":"hi","timestamp":1705848000}`,
+		`{"id":"s:7","session_id":"s","offset":7,"type":"text","channel":"chunks","data":{"agentId":"a","sessionId":"s","text":"hi","turn":0},"timestamp":7,"created_at":8}`,
+		`{"id":"out","channel":"chunks","data":{"text":"hi","id":"in","agentId":"a","timestamp":1705848000000},"timestamp":7}`,
+	} {
+		var l tape
+		events, err := newTranslator().Translate([]byte(line))
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.append(t, events...)
+		e := &l.events[len(l.events)-1]
+		if r := (&channels.Reader{Session: "s"}); !checkPiece(t, r, e, 5, row(r, e)) {
+			t.Errorf("%s is not understood", line)
+		}
+	}
+	r := &channels.Reader{Session: "s"}
+	own := 0
+	l := conversation(t)
+	for i := range l.events {
+		e := &l.events[i]
+		if e.Turn = i; e.Type == tapedeck.TextMessageContent && checkPiece(t, r, e, 5, row(r, e)) {
+			own++
+		}
+		if err := r.Note(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if own != 3 {
+		t.Errorf("%d of 3 pieces of the log are understood", own)
+	}
+}
+
+// FuzzPiece compares both ways to read a piece of text.
+func FuzzPiece(f *testing.F) {
+	f.Add(`{"channel":"chunks","id":"c","agentId":"a","text":"hi","turn":3}`, `"r.3"`, `"hi"`, "a", "agent:a", true)
+	f.Add(`{"id":"o","channel":"chunks","type":"x","data":{"agentId":"a","text":"hi"},"timestamp":1}`, `"r.0"`, `"hi"`, "a", "", true)
+	f.Add(`{"channel":"chunks","data":{"agentId":"a","text":"hi"}}`, `"r."`, `"hi"`, "a", "", true)
+	f.Add(`{}`, `"m"`, `"\ud83d"`, "", "user:b", false)
+	f.Fuzz(func(t *testing.T, origin, message, delta, thread, actor string, published bool) {
+		data := `{"messageId":` + message + `,"delta":` + delta
+		if published {
+			data += `,"rawEvent":` + origin
+		}
+		e := tapedeck.Event{Type: tapedeck.TextMessageContent, Channel: tapedeck.ChannelChunks, Thread: thread, Invocation: "r", Actor: actor, Data: json.RawMessage(data + "}")}
+		if !json.Valid(e.Data) || e.Check() != nil {
+			return
+		}
+		r := channels.Reader{Session: "s"}
+		if view.InChannels(&e) {
+			row, err := r.Row(&e, 5)
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkPiece(t, &r, &e, 5, row.AppendJSON(nil))
+		}
+	})
 }
 
 // checkFromAnywhere: a reader that begins in the middle sees what the others see.

@@ -180,9 +180,12 @@ func runAgent(e *tapedeck.Event) string {
 	return name
 }
 
+// knows reports whether what is open before the first event is noted.
+func (r *Reader) knows() bool { return r.asked || r.Before == nil }
+
 // ask notes what is open before the first event. What was noted since is newer.
 func (r *Reader) ask() error {
-	if r.asked || r.Before == nil {
+	if r.knows() {
 		return nil
 	}
 	r.asked = true
