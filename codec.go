@@ -59,7 +59,7 @@ func (e *Event) draft() Draft {
 	b = append(b, `,"channel":`...)
 	b = appendString(b, e.Channel)
 	b = append(b, `,"timestamp":"`...)
-	b = e.Time.UTC().AppendFormat(b, timeLayout)
+	b = jsonobj.AppendTime(b, e.Time)
 	b = append(b, '"')
 	for _, m := range [...]struct{ name, value string }{
 		{`,"thread":`, e.Thread}, {`,"invocation":`, e.Invocation}, {`,"instance":`, e.Instance},

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 )
 
@@ -74,6 +75,18 @@ func FuzzAppendJSON(f *testing.F) {
 		}
 		if utf8.ValidString(s) && (!StringIs(b[1:], s) || StringOf(b[1:]) != s || StringSize(b[1:]) != int64(len(s))) {
 			t.Fatalf("%s is not read as %q", b, s)
+		}
+	})
+}
+
+func FuzzAppendTime(f *testing.F) {
+	for _, ms := range []int64{0, -1, 1705848000123, 253402300799999, 253402300800000, -62135596800000, -99999999999999} {
+		f.Add(ms)
+	}
+	f.Fuzz(func(t *testing.T, ms int64) {
+		at := time.UnixMilli(ms)
+		if got, want := string(AppendTime(nil, at)), at.UTC().Format("2006-01-02T15:04:05.000Z"); got != want {
+			t.Errorf("%d is written as %s, not %s", ms, got, want)
 		}
 	})
 }

@@ -18,7 +18,7 @@ type textData struct {
 }
 
 type messageData struct {
-	Text    any     `json:"text"` // see [payload.Piece.Encodable]
+	Text    any     `json:"text"` // a string; of a partial message a [payload.Piece]
 	Partial bool    `json:"is_partial"`
 	Full    *string `json:"full_text,omitempty"` // of a finished message
 }

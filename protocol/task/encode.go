@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/jsonobj"
 	"github.com/tapedeck/tapedeck/payload"
 )
 
@@ -41,7 +42,7 @@ func (t *encoder) encode(ctx context.Context, e *tapedeck.Event) ([]event, error
 	for i, d := range list {
 		m, ok := d.data.(messageData)
 		out[i] = event{
-			Type: d.typ, Data: d.data, Sequence: sequenceOf(e.Offset, d.part), Timestamp: e.Time.UTC().Format(timeLayout),
+			Type: d.typ, Data: d.data, Sequence: sequenceOf(e.Offset, d.part), Timestamp: string(jsonobj.AppendTime(nil, e.Time)),
 			partial: ok && m.Partial,
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/jsonobj"
 	"github.com/tapedeck/tapedeck/payload"
 )
 
@@ -99,15 +100,28 @@ func inputPrompt(e *tapedeck.Event) string {
 
 // A part has the data of the events that a streamed message or call consists of.
 type part struct {
-	MessageID  string        `json:"messageId"`
-	ToolCallID string        `json:"toolCallId"`
-	Name       string        `json:"toolCallName"`
-	Role       string        `json:"role"`
-	Delta      payload.Piece `json:"delta"`
+	MessageID, ToolCallID, Name, Role string
+	Delta                             payload.Piece
 }
 
+// partOf reads the data of e. A member of another type counts as absent, and so does an erased
+// one.
 func partOf(e *tapedeck.Event) (p part) {
-	_ = json.Unmarshal(e.Data, &p) // a member of another type counts as absent, and so does an erased one
+	o := jsonobj.Read(e.Data)
+	for name, value, ok := o.Next(); ok; name, value, ok = o.Next() {
+		switch string(name) {
+		case "messageId":
+			p.MessageID = jsonobj.StringOf(value)
+		case "toolCallId":
+			p.ToolCallID = jsonobj.StringOf(value)
+		case "toolCallName":
+			p.Name = jsonobj.StringOf(value)
+		case "role":
+			p.Role = jsonobj.StringOf(value)
+		case "delta":
+			p.Delta = jsonobj.PieceOf(value)
+		}
+	}
 	return p
 }
 
@@ -130,7 +144,7 @@ func (r *run) textContent(e *tapedeck.Event) []draft {
 	if p.Delta == "" || m != nil && !m.byAgent() {
 		return nil
 	}
-	return drafts(typeMessage, messageData{Text: p.Delta.Encodable(), Partial: true})
+	return drafts(typeMessage, messageData{Text: p.Delta, Partial: true})
 }
 
 func (r *run) textEnd(e *tapedeck.Event) []draft {

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/httpapi"
+	"github.com/tapedeck/tapedeck/internal/jsonobj"
 	"github.com/tapedeck/tapedeck/internal/sse"
 )
 
@@ -256,23 +258,32 @@ func (h *handler) newFollower(ctx context.Context, w http.ResponseWriter, s subs
 	return f, err
 }
 
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
+
+// page sends the frames of a page. It returns errEnd if nothing follows them.
 func (f *follower) page(ctx context.Context, p tapedeck.Page) error {
-	b, err := f.frames(ctx, nil, p)
+	buf := buffers.Get().(*[]byte)
+	defer buffers.Put(buf)
+	const retry = "retry: 1000\n\n"
+	b, err := f.frames(ctx, append((*buf)[:0], retry...), p)
+	empty := len(b) == len(retry)
 	switch ended := errors.Is(err, errEnd); {
 	case err != nil && !ended:
 		return err
 	case f.out.Started():
-	case ended && len(b) == 0: // so that an EventSource does not reconnect
+		b = b[len(retry):]
+	case ended && empty: // so that an EventSource does not reconnect
 		f.w.Header().Del("Connection")
 		f.w.WriteHeader(http.StatusNoContent)
 		return err
-	case len(b) == 0 && !f.caughtUp:
+	case empty && !f.caughtUp:
 		return nil // the answer may still become 204
-	default:
-		b = append([]byte("retry: 1000\n\n"), b...)
 	}
 	if e := f.out.Send(b); e != nil {
 		return e
+	}
+	if cap(b) <= 4*streamBytes {
+		*buf = b
 	}
 	return err
 }
@@ -359,7 +370,7 @@ func (f *follower) cutOff(b []byte, text, typ string, offset int64) ([]byte, err
 	}
 	end := event{
 		Type: typeError, Data: errorData{text, typ}, Sequence: sequenceOf(offset, 0),
-		Timestamp: time.Now().UTC().Format(timeLayout),
+		Timestamp: string(jsonobj.AppendTime(nil, time.Now())),
 	}
 	b, err := end.appendFrame(b, f.suffix)
 	if err == nil {
