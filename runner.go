@@ -135,6 +135,10 @@ type Delegation struct {
 	// outcome is that of this one, and if it has one that was stopped, its task begins
 	// again, with the prompt that the log has.
 	Thread string
+
+	// Since is the offset before which nothing on the named thread belongs to this
+	// delegation.
+	Since int64
 }
 
 // A Delegated is the outcome of a [Delegation].

@@ -28,7 +28,7 @@ func (r *run) delegateOn(ctx context.Context, d *tapedeck.Delegation) (tapedeck.
 		if err := r.engine.awaitJumps(ctx, r.in.Session); err != nil {
 			return tapedeck.Delegated{}, err
 		}
-		f, done, err := r.engine.delegatedBefore(ctx, r.in.Session, d.Thread, r.actor())
+		f, done, err := r.engine.delegatedBefore(ctx, r.in.Session, d, r.actor())
 		if err != nil || done != nil {
 			if done != nil {
 				return *done, nil
@@ -47,35 +47,37 @@ func (r *run) delegateOn(ctx context.Context, d *tapedeck.Delegation) (tapedeck.
 	}
 }
 
-// delegatedBefore returns the outcome of the newest run of a thread, if it ended by
+// delegatedBefore returns the outcome of the newest run of a delegation, if it ended by
 // itself, and otherwise what the run that does the task now must know. A task that was
 // stopped is done from its beginning, with the prompt that the log has: the agent answers
 // as it would have answered before. Only a run that a jump has cut is continued, because
 // somebody has chosen what its agent still knows; so is one that waits for an answer, and
 // one whose state is in the log. actor is the agent that gives the task.
-func (e *Engine) delegatedBefore(ctx context.Context, session, thread, actor string) (f predecessor, done *tapedeck.Delegated, err error) {
+func (e *Engine) delegatedBefore(ctx context.Context, session string, d *tapedeck.Delegation, actor string) (f predecessor, done *tapedeck.Delegated, err error) {
 	s, err := e.session(ctx, session)
 	if err != nil {
 		return f, nil, err
 	}
-	if err := checkThreadFree(&s, thread); err != nil {
+	if err := checkThreadFree(&s, d.Thread); err != nil {
 		return f, nil, err
 	}
-	now, err := e.views.Snapshot(ctx, s.ID, view.Query{At: new(s.Head), Thread: thread})
+	now, err := e.views.Snapshot(ctx, s.ID, view.Query{At: new(s.Head), Thread: d.Thread})
 	if err != nil {
 		return f, nil, err
 	}
-	again := predecessor{asked: askedBy(&now, actor)}
-	again.fresh = again.asked != nil || len(now.Runs) > 0
+	used := len(now.Runs) > 0
+	now.Runs = slices.DeleteFunc(slices.Clone(now.Runs), func(r view.Run) bool { return r.Offset < d.Since })
+	again := predecessor{asked: askedBy(&now, actor, d.Since)}
+	again.fresh = again.asked != nil || used
 	if len(now.Runs) == 0 {
 		return again, nil, nil
 	}
 	last := &now.Runs[len(now.Runs)-1]
 	switch st := outcomeOf(last); {
 	case st.status == tapedeck.StatusComplete:
-		return f, &tapedeck.Delegated{Thread: thread, Status: st.status, Text: lastText(&now, last.Invocation), Invocation: last.Invocation}, nil
+		return f, &tapedeck.Delegated{Thread: d.Thread, Status: st.status, Text: lastText(&now, last.Invocation), Invocation: last.Invocation}, nil
 	case st.status == tapedeck.StatusFailed && !abandoned(last):
-		out := &tapedeck.Delegated{Thread: thread, Status: st.status, Invocation: last.Invocation}
+		out := &tapedeck.Delegated{Thread: d.Thread, Status: st.status, Invocation: last.Invocation}
 		if last.Error != nil {
 			out.Message = last.Error.Message
 		}
@@ -86,7 +88,7 @@ func (e *Engine) delegatedBefore(ctx context.Context, session, thread, actor str
 	if err != nil || !canResume(last) || !durable && last.EndOffset != nil && last.Interrupts == nil {
 		return again, nil, nil //nolint:nilerr // another agent does the task if the server does not have that one any more
 	}
-	if f, err = e.findPredecessor(ctx, &s, thread, false); err != nil {
+	if f, err = e.findPredecessor(ctx, &s, d.Thread, false); err != nil {
 		return f, nil, err
 	}
 	if durable {
@@ -100,10 +102,11 @@ func (e *Engine) delegatedBefore(ctx context.Context, session, thread, actor str
 // stopped it. Its task is not done.
 func abandoned(r *view.Run) bool { return r.Error != nil && r.Error.Code == payload.CodeRunEnded }
 
-// askedBy returns the prompt that an actor has given to a thread, nil if there is none.
-func askedBy(s *view.Snapshot, actor string) *view.Message {
+// askedBy returns the prompt that an actor has given to a thread since an offset, nil if
+// there is none.
+func askedBy(s *view.Snapshot, actor string, since int64) *view.Message {
 	for i := range s.Messages {
-		if m := &s.Messages[i]; m.Role == payload.RoleUser && m.Actor == actor && m.Text != "" { // an erased one has no text
+		if m := &s.Messages[i]; m.Offset >= since && m.Role == payload.RoleUser && m.Actor == actor && m.Text != "" { // an erased one has no text
 			return m
 		}
 	}

@@ -73,7 +73,7 @@ func (t *tasks) run(n *bpmn.Node, a *view.WorkflowActivation) {
 	}
 	ctx, cancel := context.WithCancel(w.ctx)
 	t.running[a.ID] = cancel
-	d := tapedeck.Delegation{Agent: agent, Task: prompt, Thread: a.Thread}
+	d := tapedeck.Delegation{Agent: agent, Task: prompt, Thread: a.Thread, Since: w.fold.Head().Offset}
 	id, delegate := a.ID, w.in.Delegate
 	t.all.Go(func() {
 		out, err := delegate(ctx, d)

@@ -71,6 +71,56 @@ func TestFailedWorkflowIsResumed(t *testing.T) {
 	}
 }
 
+// TestSecondWorkflowOfASession: each workflow of a session asks its agents anew, whatever their
+// threads have from before: the tasks of an earlier workflow that were done, that failed or
+// were stopped, and what others did there.
+func TestSecondWorkflowOfASession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked []string
+		s := newServer(t, map[string]agent{"a": func(ctx context.Context, in tapedeck.Invocation) (string, error) {
+			heard := 0
+			for _, err := range in.History(ctx) {
+				if err == nil {
+					heard++
+				}
+			}
+			if asked = append(asked, in.Task); heard > 0 {
+				t.Errorf("the agent that is asked %q knows %d events from before", in.Task, heard)
+			}
+			switch {
+			case strings.Contains(in.Task, "fail"):
+				return "", tapedeck.Errorf(tapedeck.Unavailable, "the model is down")
+			case strings.Contains(in.Task, "stay"):
+				<-ctx.Done()
+				return "", ctx.Err()
+			}
+			return "done " + in.Task, nil
+		}})
+		one := xmlOf(task("Look", "a", "look at {{ cve }}"), "S>Look", "Look>E")
+		if _, err := s.Start(t.Context(), api.Task{Session: "s", Create: true, Agent: "b", Thread: "thread_Look", Text: "before", Actor: "user:ada"}); err != nil {
+			t.Fatal(err)
+		}
+		s.settle("s")
+		for _, what := range []string{"one", "fail", "two", "stay", "three"} {
+			started := s.run("s", one, map[string]any{"cve": what})
+			synctest.Wait()
+			if what == "stay" {
+				if _, err := s.Cancel(t.Context(), "s", started.Invocation); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s.settle("s")
+			w := s.workflow("s")
+			if ends := map[string]string{"fail": view.WorkflowFailed, "stay": view.WorkflowCancelled}[what]; ends != "" && w.Outcome != ends || ends == "" && string(w.Variables["r_Look"]) != `"done look at `+what+`"` {
+				t.Errorf("%s: it is %s with %s", what, w.Outcome, w.Variables)
+			}
+		}
+		if got, want := strings.Join(asked, ", "), "look at one, look at fail, look at two, look at stay, look at three"; got != want {
+			t.Errorf("the agent was asked: %s; want %s", got, want)
+		}
+	})
+}
+
 // TestRewindWhileItRuns: a rewind of the session stops the workflow and its tasks; a
 // resume continues it from there.
 func TestRewindWhileItRuns(t *testing.T) {
