@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -70,6 +71,45 @@ const channelsTurn = `[
 	{"channel":"chunks","id":"c1","agentId":"a","text":"I look.","turn":1,"timestamp":1705848000000},
 	{"channel":"toolCalls","id":"t1","agentId":"a","tool":"Read","input":{"path":"a"},"output":{"lines":2},"status":"complete","duration":3},
 	{"channel":"chunks","id":"c2","agentId":"b","text":"So do I.","turn":0}]`
+
+// TestChannelsAtOnce: programs that publish without waiting for each other lose nothing,
+// whichever of their events begins the run of an agent, or ends it.
+func TestChannelsAtOnce(t *testing.T) {
+	c := channelsClient{decktest.New(t)}
+	const s = "/channels/api/sessions/s"
+	c.must("POST", "/channels/api/sessions", `{"id":"s"}`, nil)
+	var wg sync.WaitGroup
+	n := 0
+	for round := range 5 {
+		for i := range 20 {
+			body := fmt.Sprintf(`{"channel":"chunks","id":"c%d.%d","agentId":"a","text":"x","turn":%d}`, round, i, i%3)
+			switch i {
+			case 7:
+				body = fmt.Sprintf(`{"channel":"agentState","agentId":"a","status":"running","taskId":"%d"}`, round)
+			case 13:
+				body = fmt.Sprintf(`{"channel":"agentState","agentId":"a","status":"completed","taskId":"%d"}`, round)
+			case 17:
+				body = fmt.Sprintf(`{"channel":"toolCalls","id":"t%d","agentId":"a","tool":"Read","output":"x","status":"complete"}`, round)
+			}
+			n++
+			wg.Go(func() {
+				if code := c.send("POST", s+"/events", body, nil); code != http.StatusOK {
+					t.Errorf("%s is answered with %d", body, code)
+				}
+			})
+		}
+		wg.Wait()
+	}
+	var page channelsPage
+	c.must("GET", s+"/events", "", &page)
+	seen := map[string]bool{}
+	for _, e := range page.Events {
+		seen[string(e.Data)] = true
+	}
+	if len(page.Events) != n || len(seen) != n {
+		t.Errorf("%d events were published, %d are read, %d of them different", n, len(page.Events), len(seen))
+	}
+}
 
 // TestChannels: what is published in the form of the six channels is read back in it, from
 // each number on, as pages and as a stream.

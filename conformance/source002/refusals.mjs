@@ -33,7 +33,7 @@ const inBothForms = (channel, name, event) => [
   [`${channel} ${name}, in data`, { type: "noted", channel, data: event }],
 ]
 const without = (channel, id, names) => names.flatMap((name) => {
-  const { [name]: _, ...event } = SCHEMAS[channel].event(id)
+  const { [name]: _, ...event } = { ...SCHEMAS[channel].event(id), ...(name !== "id" && channel === "toolCalls" && { id: "another-call" }) } // a call that is known has its tool
   const forms = inBothForms(channel, `without ${name}`, event)
   return name === "type" ? forms.slice(0, 1) : forms // in data, the type beside it says it
 })
@@ -60,8 +60,8 @@ export const refusals = {
   async "123: an event of a seventh channel is refused"(world) {
     const id = await exampleSession(world)
     const event = SCHEMAS.chunks.event(id)
-    await noneWritten(world, id, ["nochannel", "Chunks", "", null, 7, ["chunks"]].flatMap((channel) => inBothForms(JSON.stringify(channel), "as a channel", event).map(([what, e]) => [what, { ...e, channel }])))
-    await noneWritten(world, id, [["no channel", event]])
+    await noneWritten(world, id, ["nochannel", "Chunks", 7, ["chunks"]].flatMap((channel) => inBothForms(JSON.stringify(channel), "as a channel", event).map(([what, e]) => [what, { ...e, channel }])))
+    await noneWritten(world, id, [["no channel", event], ["an empty one", { ...event, channel: "" }], ["null", { ...event, channel: null }], ["a type of no channel", { type: "noted", data: event }]])
   },
   async "75: of several events, one that is wrong refuses all"(world) {
     const id = await exampleSession(world)

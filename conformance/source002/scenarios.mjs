@@ -107,6 +107,45 @@ export const scenarios = {
     const read = await everywhere(world, id, () => publishAll(world, id, published), published.length)
     for (const rows of Object.values(read)) assert.deepEqual(rows.map((r) => ({ channel: r.channel, ...r.data })), published)
   },
+  async "95, 215: an event is published as its type and its data, and the type says the channel"(world) {
+    const id = await newSession(world)
+    const types = { chunks: "chunk", toolCalls: "tool", agentState: "started", presence: "presence", terminal: "terminal", workflow: "workflow" }
+    const events = CHANNELS.map((channel) => ({ type: types[channel], data: SCHEMAS[channel].event(id) }))
+    const read = await everywhere(world, id, () => publishAll(world, id, events), events.length)
+    for (const rows of Object.values(read)) {
+      assert.deepEqual(rows.map((r) => r.channel), CHANNELS)
+      assert.deepEqual(rows.map((r) => r.data), events.map((e) => e.data))
+    }
+  },
+  async "275: the channel agent is that of an agent's state"(world) {
+    const id = await newSession(world)
+    const state = SCHEMAS.agentState.event(id)
+    await world.client.publish(id, { channel: "agent", ...state })
+    const [row] = await world.client.history(id)
+    assert.deepEqual([row.channel, row.data], ["agentState", state])
+  },
+  async "136: a text may be empty"(world) {
+    const id = await newSession(world)
+    await publishAll(world, id, ["", "a", "", "b"].map((text) => asChunk(id, 1, text)))
+    assert.deepEqual(texts(await world.client.history(id)), ["", "a", "", "b"])
+  },
+  async "169: a publisher that does not wait for answers loses nothing"(world) {
+    const id = await newSession(world)
+    const state = (status) => ({ channel: "agentState", ...SCHEMAS.agentState.event(id), status })
+    for (let round = 0; round < 5; round++) {
+      const events = upTo(10).map((i) => asChunk(id, 1, `${round} ${i}`))
+      await Promise.all([...events, state("completed"), state("running")].map((event) => world.client.publish(id, event)))
+    }
+    const said = (await world.client.history(id)).filter((r) => r.channel === "chunks")
+    assert.deepEqual(texts(said).sort(), upTo(50).map((i) => `${Math.floor(i / 10)} ${i % 10}`))
+  },
+  async "233: all events of a call are stored: outputs of one that runs, and what comes after its result"(world) {
+    const id = await newSession(world)
+    const call = (status, output) => ({ channel: "toolCalls", ...SCHEMAS.toolCalls.event(id), status, output })
+    const published = [call("pending", null), call("running", "part"), call("running", "part and more"), call("complete", "all"), call("complete", "all"), call("error", "late")]
+    await publishAll(world, id, published)
+    assert.deepEqual((await world.client.history(id)).map((r) => ({ channel: r.channel, ...r.data })), published)
+  },
   async "208, 233, 267: offsets are assigned in each session from 0, without gaps"(world) {
     const ids = [await newSession(world), await newSession(world)]
     for (const i of upTo(20)) await world.client.publish(ids[i % 2], asChunk(ids[i % 2], 1, `text ${i}`))

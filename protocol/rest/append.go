@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
@@ -41,14 +42,11 @@ func (h *handler) append(w http.ResponseWriter, r *http.Request) error {
 	if IsOpen(r) {
 		return h.appendLines(w, r, a)
 	}
-	var conflict error
-	if a.Events, conflict, err = h.readEvents(w, r, id); err != nil {
+	in, err := h.readEvents(w, r)
+	if err != nil {
 		return err
 	}
-	if conflict != nil { // if the append is a repetition, the store finds out before it calls Check
-		a.Check = func(*tapedeck.Session) error { return conflict }
-	}
-	done, err := h.Verbs.Append(r.Context(), a)
+	done, err := h.appendGiven(r.Context(), a, in)
 	if err != nil {
 		return err
 	}
@@ -73,13 +71,47 @@ func expected(r *http.Request) (*int64, error) {
 	return &n, nil
 }
 
-// readEvents reads events: an object, an array, or one object a line. conflict is the
-// reason why they must not be appended, nil if there is none.
-func (h *handler) readEvents(w http.ResponseWriter, r *http.Request, session string) (list []tapedeck.Event, conflict, err error) {
-	in := events{limit: h.MaxEvents, channels: isChannels(r), translator: func() (*channels.Translator, error) { return h.translator(r.Context(), session) }}
+// appendGiven appends what was read. What is in the form of the six channels is translated
+// for a state of the session, which another append may change meanwhile: two first events of
+// an agent would both begin its run. Then it is translated anew.
+func (h *handler) appendGiven(ctx context.Context, a tapedeck.Append, in *events) (tapedeck.Appended, error) {
+	const attempts = 50
+	for i := 0; ; i++ {
+		var head int64
+		var err error
+		if a.Events, head, err = in.translated(ctx, h, a.Session); err != nil {
+			return tapedeck.Appended{}, err
+		}
+		done, err := h.Verbs.Append(ctx, a)
+		if tapedeck.KindOf(err) != tapedeck.Conflict || !in.schemas || a.Expect != nil || i == attempts || !h.moves(ctx, a.Session, head) {
+			return done, err
+		}
+	}
+}
+
+// moves reports whether a session has an event at an offset or gets one soon. The order of
+// events is checked before the events before them are durable, and so can be read.
+func (h *handler) moves(ctx context.Context, session string, head int64) bool {
+	const soon = time.Second
+	ctx, stop := context.WithTimeout(ctx, soon)
+	defer stop()
+	for p, err := range h.Sessions.Follow(ctx, session, tapedeck.FollowOptions{From: head}) {
+		if err != nil || p.Closed {
+			return false
+		}
+		if len(p.Records) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// readEvents reads events: an object, an array, or one object a line.
+func (h *handler) readEvents(w http.ResponseWriter, r *http.Request) (*events, error) {
+	in := &events{limit: h.MaxEvents, channels: isChannels(r)}
 	limited, err := limitBody(w, r, h.MaxAppend)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	body := bufio.NewReaderSize(limited, 4<<10)
 	switch mediaType(r) {
@@ -88,74 +120,88 @@ func (h *handler) readEvents(w http.ResponseWriter, r *http.Request, session str
 	case "application/x-ndjson", "application/ndjson", "application/jsonl":
 		err = in.readLines(body)
 	default:
-		return nil, nil, unsupported(r, "application/json or application/x-ndjson")
+		return nil, unsupported(r, "application/json or application/x-ndjson")
 	}
 	if err == nil && len(in.list) == 0 {
 		err = tapedeck.Errorf(tapedeck.Invalid, "there are no events in the body")
 	}
-	return in.list, in.conflict, err
+	return in, err
 }
 
 // events are the events that were read from a body so far.
 type events struct {
-	list  []tapedeck.Event
-	limit int
-	count int // of the events in the body; one may become several in list
+	list    []posted
+	limit   int
+	schemas bool // some are in the form of the six channels
 
-	channels bool // the request came in the form of the six channels
+	channels bool // the request came in that form
+}
 
-	translator func() (*channels.Translator, error)
-	translate  *channels.Translator // nil until an event needs it
-	conflict   error                // the first conflict
+// A posted is an event of a body.
+type posted struct {
+	tapedeck.Event
+	raw   []byte // as it came, if it is in the form of the six channels; otherwise nil
+	where string // it is, for errors; "" if there is only one
 }
 
 // decode decodes one event. where names the event in errors, "" if there is only one. The
 // offset of the event is ignored. Its time is the engine's business.
 func (in *events) decode(raw []byte, where string) error {
 	if len(in.list) == in.limit {
-		return tapedeck.Errorf(tapedeck.TooLarge, "there are more than %d events in the body", in.limit).
-			WithHint("append them in parts")
+		return in.tooMany()
 	}
-	in.count++
-	var e tapedeck.Event
-	if in.channels && channels.IsAt(raw) {
-		return in.translated(raw, where)
+	g := posted{where: where}
+	schema := in.channels && channels.IsAt(raw)
+	if !schema {
+		err := g.UnmarshalJSON(raw)
+		if schema = err != nil && channels.Is(raw); err != nil && !schema {
+			return eventError(err, where)
+		}
 	}
-	switch err := e.UnmarshalJSON(raw); {
-	case err == nil:
-	case channels.Is(raw):
-		return in.translated(raw, where)
-	default:
-		return eventError(err, where)
+	if schema {
+		in.schemas, g.raw, g.Event = true, slices.Clone(raw), tapedeck.Event{}
 	}
-	e.Offset = 0
-	in.list = append(in.list, e)
+	g.Offset = 0
+	in.list = append(in.list, g)
 	return nil
 }
 
-// translated adds the events that an event of the six schemas becomes.
-func (in *events) translated(raw []byte, where string) (err error) {
-	if in.translate == nil {
-		if in.translate, err = in.translator(); err != nil {
-			return err
+func (in *events) tooMany() error {
+	return tapedeck.Errorf(tapedeck.TooLarge, "there are more than %d events in the body", in.limit).WithHint("append them in parts")
+}
+
+// translated returns the events as the log has them, and the head of the session for which
+// they were translated.
+func (in *events) translated(ctx context.Context, h *handler, session string) (list []tapedeck.Event, head int64, err error) {
+	var t *channels.Translator
+	if in.schemas {
+		if t, head, err = h.translator(ctx, session); err != nil {
+			return nil, 0, err
 		}
 	}
-	out, err := in.translate.Translate(slices.Clone(raw))
-	if err != nil {
-		return eventError(err, where)
+	list = make([]tapedeck.Event, 0, len(in.list))
+	for i := range in.list {
+		g := &in.list[i]
+		if g.raw == nil {
+			list = append(list, g.Event)
+			continue
+		}
+		out, err := t.Translate(g.raw)
+		if err != nil {
+			return nil, 0, eventError(err, g.where)
+		}
+		if list = append(list, out...); len(list) > in.limit {
+			return nil, 0, in.tooMany()
+		}
 	}
-	if in.conflict == nil && in.translate.Conflict != nil {
-		in.conflict = eventError(in.translate.Conflict, where)
-	}
-	in.list = append(in.list, out...)
-	return nil
+	return list, head, nil
 }
 
 // translator returns a translator that continues at the head of the session.
-func (h *handler) translator(ctx context.Context, session string) (*channels.Translator, error) {
+func (h *handler) translator(ctx context.Context, session string) (t *channels.Translator, head int64, err error) {
 	s, err := h.Sessions.Head(ctx, session)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	called := func(thread, id string) (channels.Known, error) {
 		now, err := h.Views.Snapshot(ctx, session, view.Query{At: new(s.Head), Thread: thread})
@@ -181,7 +227,7 @@ func (h *handler) translator(ctx context.Context, session string) (*channels.Tra
 		}
 		return ids, err
 	}
-	return &channels.Translator{Session: session, Runs: s.Runs, Called: called, Begun: begun}, nil
+	return &channels.Translator{Session: session, Runs: s.Runs, Called: called, Begun: begun}, s.Head, nil
 }
 
 // eventError adds the event to an error, if there are several events.
@@ -213,7 +259,7 @@ func (in *events) readJSON(body *bufio.Reader, declared int64) error {
 	_, _ = d.Token() // the opening bracket
 	for d.More() {
 		var raw json.RawMessage
-		if err := in.next(d, &raw, fmt.Sprintf("event %d", in.count+1)); err != nil {
+		if err := in.next(d, &raw, fmt.Sprintf("event %d", len(in.list)+1)); err != nil {
 			return err
 		}
 	}

@@ -84,7 +84,7 @@ func (h *handler) list(w http.ResponseWriter, r *http.Request) error {
 		f.Sort = ""
 	}
 	f.Ascending = q.OneOf("order", usual, "asc", "desc") == "asc"
-	summary := q.Flag("summary")
+	summary := q.Flag("summary") || isChannels(r) && !q.Values.Has("summary")
 	if q.Err != nil {
 		return q.Err
 	}

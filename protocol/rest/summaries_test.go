@@ -211,8 +211,6 @@ func TestChannelsRefuse(t *testing.T) {
 		code       int
 	}{
 		{result, `"duplicate":true`, 200},
-		{`{"channel":"toolCalls","id":"t1","agentId":"a1","output":"second","status":"complete"}`, `the tool call \"t1\" has a result already`, 409},
-		{`[{"channel":"chunks","id":"c","agentId":"a2","text":"x"},` + result + `]`, `event 2: the tool call`, 409},
 		{`[{"channel":"chunks","id":"c","agentId":"a2","text":"x"},{"channel":"chunks","id":"c","agentId":"../a","text":"x"}]`, `event 2: the agentId \"../a\" must begin`, 400},
 		{`{"channel":"chunks","id":"c","agentId":"a b","text":"x"}`, `"message":"the agentId \"a b\" has a character`, 400},
 		{`{"channel":"chunks","id":"c5","agentId":"a1"}`, `the event of the channel chunks has no text`, 400},

@@ -79,7 +79,7 @@ func (t *Translator) chunk(e *event) ([]tapedeck.Event, error) {
 }
 
 // toolCall translates a call, which is sent once or each time its status changes. Its input
-// may come with any of these events.
+// may come with any of these events. The first result is that of the call.
 func (t *Translator) toolCall(e *event) ([]tapedeck.Event, error) {
 	known, err := t.known(e)
 	if err != nil {
@@ -88,11 +88,7 @@ func (t *Translator) toolCall(e *event) ([]tapedeck.Event, error) {
 	if known == Unknown && e.Tool == "" {
 		return nil, missing(e, "tool")
 	}
-	failed, answers := ending(e.Status) == failedEnd, e.answers()
-	if known == Answered && answers {
-		t.Conflict = tapedeck.Errorf(tapedeck.Conflict, "the tool call %.100q has a result already", e.ID).
-			WithHint("nothing was written; another call needs another id")
-	}
+	failed, answers := ending(e.Status) == failedEnd, e.answers() && known != Answered
 	makes := known < Made && (answers || given(e.Input))
 	if known != Unknown && !makes && !answers {
 		return []tapedeck.Event{t.status(view.TypeToolStatus, e)}, nil
@@ -118,8 +114,13 @@ func (t *Translator) toolCall(e *event) ([]tapedeck.Event, error) {
 	return e.in(run, out, e.result(failed)), nil
 }
 
-// answers reports whether an event of a call has its result.
+// answers reports whether an event of a call has its result. The output of a call that still
+// runs is not all of it.
 func (e *event) answers() bool {
+	switch e.Status {
+	case "pending", "running", "started", "streaming", "in_progress":
+		return false
+	}
 	end := ending(e.Status)
 	return end == failedEnd || end == completeEnd || given(e.Output)
 }

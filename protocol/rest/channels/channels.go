@@ -30,11 +30,6 @@ type Translator struct {
 	Begun   func(thread, run string) ([]string, error) // the calls of an open run in the log that have no input yet; nil for none
 	NewID   func(prefix string) string                 // nil for [tapedeck.NewID]
 
-	// Conflict is the reason why the last event must not be appended, nil if there is none.
-	// Translate does not return it as an error, because the event may be a producer's
-	// repeated append, which the log accepts.
-	Conflict error
-
 	called map[string]Known // the calls of this request, by thread and id
 }
 
@@ -63,22 +58,23 @@ func Is(raw []byte) bool {
 	return channel && !o.Bad && has
 }
 
-// IsAt is [Is] for an event that comes to a base URL of this form: it names a channel, and its
-// type is none of the catalogue.
+// IsAt is [Is] for an event that comes to a base URL of this form: its type is none of the
+// catalogue.
 func IsAt(raw []byte) bool {
-	var channel, known bool
+	var known bool
 	o := jsonobj.Read(raw)
 	for name, value, ok := o.Next(); ok; name, value, ok = o.Next() {
-		channel = channel || string(name) == "channel"
-		known = known || string(name) == "type" && tapedeck.ChannelOf(jsonobj.StringOf(value)) != ""
+		if string(name) == "type" {
+			typ := jsonobj.StringOf(value)
+			known = tapedeck.ChannelOf(typ) != "" && channelOfType(typ) == ""
+		}
 	}
-	return channel && !known && !o.Bad
+	return !known && !o.Bad
 }
 
 // Translate returns the events that an event becomes: one that stands for it, which has it as
 // rawEvent, and the events that this one implies.
 func (t *Translator) Translate(raw []byte) ([]tapedeck.Event, error) {
-	t.Conflict = nil
 	var tidy bytes.Buffer // as the log keeps it
 	if err := json.Compact(&tidy, raw); err != nil {
 		return nil, tapedeck.Errorf(tapedeck.Invalid, "the event is not JSON").Because(err)
@@ -93,8 +89,11 @@ func (t *Translator) Translate(raw []byte) ([]tapedeck.Event, error) {
 		tapedeck.ChannelTerminal: (*Translator).terminal, tapedeck.ChannelWorkflow: (*Translator).workflow,
 	}[e.Channel]
 	if translate == nil {
-		return nil, tapedeck.Errorf(tapedeck.Invalid, "there is no channel %s", jsonobj.Quote(e.Channel)).
-			WithHint("the channels are chunks, toolCalls, agentState, workflow, terminal and presence")
+		err := tapedeck.Errorf(tapedeck.Invalid, "there is no channel %s", jsonobj.Quote(e.Channel))
+		if e.Channel == "" {
+			err = tapedeck.Errorf(tapedeck.Invalid, "the event does not name its channel")
+		}
+		return nil, err.WithHint("the channels are chunks, toolCalls, agentState, workflow, terminal and presence")
 	}
 	out, err := translate(t, e)
 	for i := range out {
@@ -146,7 +145,7 @@ var (
 // required has the members without which an event of a channel says nothing. A call needs its
 // tool when it begins only.
 var required = map[string][]member{
-	tapedeck.ChannelChunks:     {needsID, needsAgent, {"text", func(e *event) bool { return e.Text != "" }}},
+	tapedeck.ChannelChunks:     {needsID, needsAgent, {"text", func(e *event) bool { return e.says }}},
 	tapedeck.ChannelToolCalls:  {needsID, needsAgent, needsStatus},
 	tapedeck.ChannelAgentState: {needsAgent, needsStatus},
 	tapedeck.ChannelPresence:   {{"userId", func(e *event) bool { return e.UserID != "" }}},

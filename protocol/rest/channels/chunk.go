@@ -290,9 +290,12 @@ func (r *Reader) appendOwn(b []byte, e *pieceEvent, number int64) ([]byte, bool)
 	b = append(append(b, `{"id":"`...), message...)
 	b = append(strconv.AppendInt(append(b, '.'), e.offset, 10), '"')
 	users := r.known.users[string(message)]
-	if who := e.user(); users && len(who) > 0 {
-		b = append(append(append(b, `,"userId":"`...), who...), '"')
-	} else if !users {
+	if who, ok := bytes.CutPrefix(e.actor, []byte("user:")); users && ok && len(who) > 0 {
+		b = append(append(append(b, `,"agentId":"`...), e.actor...), `","userId":"`...)
+		b = append(append(b, who...), '"')
+	} else if users {
+		b = append(b, `,"agentId":"user"`...)
+	} else {
 		agent, ok := r.agentOf(e)
 		if !ok {
 			return b[:before], false
@@ -305,16 +308,11 @@ func (r *Reader) appendOwn(b []byte, e *pieceEvent, number int64) ([]byte, bool)
 	if users {
 		b = append(b, `,"role":"user"`...)
 	}
-	if e.turn != 0 {
-		b = strconv.AppendInt(append(b, `,"turn":`...), e.turn, 10)
-	}
+	b = strconv.AppendInt(append(b, `,"turn":`...), e.turn, 10)
 	at := e.at.UnixMilli()
 	b = strconv.AppendInt(append(b, `,"timestamp":`...), at, 10)
 	return appendTail(append(b, '}'), at, at), true
 }
-
-// user returns the name of the user who says it: the actor, without the kind of one.
-func (e *pieceEvent) user() []byte { return bytes.TrimPrefix(e.actor, []byte("user:")) }
 
 // agentOf is [Reader.agent] for a reader that knows what is open.
 func (r *Reader) agentOf(e *pieceEvent) (name []byte, ok bool) {

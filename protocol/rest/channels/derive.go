@@ -2,6 +2,7 @@ package channels
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -22,7 +23,7 @@ type data struct {
 	Text      *payload.Piece  `json:"text,omitempty"`
 	MessageID string          `json:"messageId,omitempty"` // of a message that may have several chunks
 	Role      string          `json:"role,omitempty"`      // user: the chunk is no agent's
-	Turn      int             `json:"turn,omitempty"`
+	Turn      *int            `json:"turn,omitempty"`
 	Tool      string          `json:"tool,omitempty"`
 	Input     json.RawMessage `json:"input,omitempty"`
 	LeftOut   bool            `json:"inputLeftOut,omitempty"` // the input is too long for a row
@@ -45,10 +46,13 @@ type data struct {
 
 // derive sets the type and the data of the row of an event that was not published in this form.
 func (r *Reader) derive(row *Row, e *tapedeck.Event) (err error) {
-	d := data{SessionID: r.Session, Turn: e.Turn, Erased: e.Erased()}
+	d := data{SessionID: r.Session, Erased: e.Erased()}
+	if e.Turn != 0 {
+		d.Turn = &e.Turn
+	}
 	switch row.Channel = channelOf(e); row.Channel {
 	case tapedeck.ChannelChunks:
-		d.Timestamp, err = row.Timestamp, r.deriveChunk(&d, e)
+		d.Turn, d.Timestamp, err = &e.Turn, row.Timestamp, r.deriveChunk(&d, e)
 	case tapedeck.ChannelToolCalls:
 		d.Timestamp, err = row.Timestamp, r.deriveCall(&d, e)
 	case tapedeck.ChannelAgentState:
@@ -111,11 +115,14 @@ func (r *Reader) deriveChunk(d *data, e *tapedeck.Event) error {
 	return r.sayWho(d, e, users)
 }
 
-// sayWho sets the agent, or the user.
+// sayWho sets the agent. A user is one here, too, because the schema has no other member for
+// who it is.
 func (r *Reader) sayWho(d *data, e *tapedeck.Event, user bool) (err error) {
 	if user {
-		d.Role = payload.RoleUser
-		d.UserID, _ = strings.CutPrefix(e.Actor, "user:")
+		d.Role, d.AgentID = payload.RoleUser, payload.RoleUser
+		if name, ok := strings.CutPrefix(e.Actor, "user:"); ok && name != "" {
+			d.UserID, d.AgentID = name, e.Actor
+		}
 		return nil
 	}
 	d.AgentID, err = r.agent(e)
@@ -138,7 +145,10 @@ func (r *Reader) deriveCall(d *data, e *tapedeck.Event) (err error) {
 	}
 	d.ID, d.Tool, d.Status = in.ID, in.Tool, callStatus[e.Type]
 	switch e.Type {
-	case tapedeck.ToolCallStart, view.TypeToolStatus:
+	case view.TypeToolStatus:
+		return nil
+	case tapedeck.ToolCallStart:
+		d.Input = json.RawMessage("null") // it is not known yet
 		return nil
 	case tapedeck.ToolCallResult:
 		if d.Output = in.Content; len(in.Content) == 0 {
@@ -214,11 +224,15 @@ func deriveTerminal(d *data, e *tapedeck.Event) {
 		ID     string        `json:"id"`
 		Source string        `json:"source"`
 		Kind   string        `json:"kind"`
+		In     string        `json:"terminal"`
 	}
 	_ = e.Unpack(&in) // members of another shape are left out
 	d.ID, d.Data, d.Source, d.Type = in.ID, &in.Data, in.Source, in.Kind
 	if d.ID == "" {
 		d.ID = fmt.Sprintf("terminal.%d", e.Offset)
+	}
+	if d.Source == "" {
+		d.Source = in.In
 	}
 	if _, what, ok := strings.Cut(e.Type, "."); ok && d.Type == "" {
 		d.Type = what
@@ -230,6 +244,7 @@ func deriveWorkflow(d *data, e *tapedeck.Event) {
 		ID      string          `json:"id"`
 		TaskID  string          `json:"taskId"`
 		Element string          `json:"element"`
+		Process string          `json:"process"`
 		Payload json.RawMessage `json:"payload"`
 	}
 	_ = e.Unpack(&in) // members of another shape are left out
@@ -238,5 +253,5 @@ func deriveWorkflow(d *data, e *tapedeck.Event) {
 		d.ID, d.TaskID, d.Type, d.Payload = in.ID, in.TaskID, step, in.Payload
 		return
 	}
-	d.ID, d.TaskID, d.Payload = fmt.Sprintf("workflow.%d", e.Offset), in.Element, e.Data
+	d.ID, d.TaskID, d.Payload = fmt.Sprintf("workflow.%d", e.Offset), cmp.Or(in.Element, in.Process), e.Data
 }

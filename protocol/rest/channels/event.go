@@ -22,6 +22,7 @@ type event struct {
 	SessionID string
 	UserID    string
 	Text      payload.Piece
+	says      bool // Text is given; it may be empty
 	Turn      int
 	Timestamp json.RawMessage
 	Tool      string
@@ -52,6 +53,11 @@ func parse(raw []byte) (*event, error) {
 	if err := eachMember(raw, e.set); err != nil {
 		return nil, err
 	}
+	if e.Channel == "" {
+		e.Channel = channelOfType(e.Type)
+	} else if e.Channel == agentChannel {
+		e.Channel = tapedeck.ChannelAgentState
+	}
 	if inner := e.Data; e.isEnvelope() {
 		e.Data, e.envelope = nil, inner
 		if err := eachMember(inner, func(name string, value []byte) error {
@@ -67,6 +73,25 @@ func parse(raw []byte) (*event, error) {
 	e.at, err = timeOf("timestamp", e.Timestamp)
 	return e, err
 }
+
+// channelOfType returns the channel of an event that names none: its type is then such as rows
+// have, or the name of a channel. It is "" for other types.
+func channelOfType(typ string) string {
+	switch typ {
+	case tapedeck.ChannelChunks, "chunk":
+		return tapedeck.ChannelChunks
+	case tapedeck.ChannelToolCalls, "tool":
+		return tapedeck.ChannelToolCalls
+	case tapedeck.ChannelAgentState, agentChannel, "started", "complete", "error", "cancelled":
+		return tapedeck.ChannelAgentState
+	case tapedeck.ChannelPresence, tapedeck.ChannelTerminal, tapedeck.ChannelWorkflow:
+		return typ
+	}
+	return ""
+}
+
+// agentChannel is a second name of the channel agentState.
+const agentChannel = "agent"
 
 // isEnvelope reports whether data has the members of the schema. That of a terminal may be an
 // object itself: then others of its members are beside it.
@@ -184,7 +209,8 @@ func (e *event) setOther(name string, value []byte) (shape string) {
 	var err error
 	switch name {
 	case "text":
-		if e.Text = jsonobj.PieceOf(value); !jsonobj.IsString(value) {
+		e.Text, e.says = jsonobj.PieceOf(value), true
+		if !jsonobj.IsString(value) {
 			return "a string"
 		}
 	case "turn":

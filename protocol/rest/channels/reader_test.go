@@ -199,7 +199,7 @@ func TestRowsArePublishedEvents(t *testing.T) {
 			var want []string
 			for line := range strings.Lines(string(a.Files[0].Data)) {
 				events, err := tr.Translate([]byte(line))
-				if err != nil || tr.Conflict != nil {
+				if err != nil {
 					continue
 				}
 				l.append(t, events...)
@@ -280,17 +280,17 @@ func TestRowsOfOtherEvents(t *testing.T) {
 	for _, row := range l.rows(t, 0, 0) {
 		fmt.Fprintln(&got, row.Channel, row.Type, string(row.Data))
 	}
-	const want = `chunks chunk {"id":"m1","userId":"ada","sessionId":"s","text":"Fix it","role":"user","timestamp":1705847000000}
+	const want = `chunks chunk {"id":"m1","agentId":"user:ada","userId":"ada","sessionId":"s","text":"Fix it","role":"user","turn":0,"timestamp":1705847000000}
 agentState started {"agentId":"coder","sessionId":"s","status":"running"}
-chunks chunk {"id":"m2.3","agentId":"coder","sessionId":"s","text":"I look. ","messageId":"m2","timestamp":1705847000003}
-chunks chunk {"id":"m2.4","agentId":"coder","sessionId":"s","text":"Now.","messageId":"m2","timestamp":1705847000004}
-toolCalls tool {"id":"c1","agentId":"coder","sessionId":"s","tool":"Read","status":"pending","timestamp":1705847000006}
+chunks chunk {"id":"m2.3","agentId":"coder","sessionId":"s","text":"I look. ","messageId":"m2","turn":0,"timestamp":1705847000003}
+chunks chunk {"id":"m2.4","agentId":"coder","sessionId":"s","text":"Now.","messageId":"m2","turn":0,"timestamp":1705847000004}
+toolCalls tool {"id":"c1","agentId":"coder","sessionId":"s","tool":"Read","input":null,"status":"pending","timestamp":1705847000006}
 toolCalls tool {"id":"c1","agentId":"coder","sessionId":"s","tool":"Read","input":{"path":"a"},"status":"running","timestamp":1705847000009}
 toolCalls tool {"id":"c1","agentId":"coder","sessionId":"s","tool":"Read","input":{"path":"a"},"output":"text","status":"complete","timestamp":1705847000010}
-chunks chunk {"id":"m3.12","userId":"ada","sessionId":"s","text":"Faster","messageId":"m3","role":"user","timestamp":1705847000012}
+chunks chunk {"id":"m3.12","agentId":"user:ada","userId":"ada","sessionId":"s","text":"Faster","messageId":"m3","role":"user","turn":0,"timestamp":1705847000012}
 agentState complete {"agentId":"coder","sessionId":"s","status":"completed"}
 presence presence {"userId":"bob","sessionId":"s","joinedAt":1705847000000}
-terminal output {"id":"terminal.16","sessionId":"s","type":"output","data":"ok","timestamp":1705847000016}
+terminal output {"id":"terminal.16","sessionId":"s","type":"output","data":"ok","source":"main","timestamp":1705847000016}
 workflow entered {"id":"workflow.17","sessionId":"s","taskId":"task1","type":"entered","payload":{"element":"task1"},"timestamp":1705847000017}
 `
 	if diff := cmp.Diff(want, got.String()); diff != "" {
@@ -305,7 +305,7 @@ func TestErasedRowsKeepTheirNumbers(t *testing.T) {
 	tr := newTranslator()
 	for _, line := range []string{
 		`{"channel":"agentState","agentId":"a","status":"running"}`, `{"channel":"toolCalls","id":"c","agentId":"a","tool":"Read","input":{},"output":"x","status":"complete"}`,
-		`{"channel":"toolCalls","id":"d","agentId":"a","tool":"Read","status":"pending"}`, `{"channel":"toolCalls","id":"d","agentId":"a","status":"running"}`,
+		`{"channel":"toolCalls","id":"d","agentId":"a","tool":"Read","input":null,"status":"pending"}`, `{"channel":"toolCalls","id":"d","agentId":"a","status":"running"}`,
 		`{"channel":"agentState","agentId":"a","status":"cancelled"}`, `{"channel":"workflow","id":"w","taskId":"t","type":"moved"}`,
 	} {
 		events, err := tr.Translate([]byte(line))
