@@ -68,17 +68,26 @@ func TestCancelRefusals(t *testing.T) {
 
 // A run whose agent had not begun cannot be resumed.
 func TestCancelBeforeItSpoke(t *testing.T) {
-	inBubble(t, silent, func(w *world) {
-		w.create("s")
-		w.start("s")
-		c, err := w.Cancel(w.Context(), "s", "")
-		if err != nil || c.Resumable || c.Offset != 3 {
-			w.Errorf("got %+v, %v", c, err)
-		}
-		if ev, _ := w.end("s"); !strings.Contains(string(ev.Data), `"resumable":false`) {
-			w.Errorf("got %s", ev.Data)
-		}
-	})
+	started := func(ctx context.Context, in tapedeck.Invocation, say func(string, string) bool) error {
+		say(tapedeck.AgentStarted, `{"pid":1,"started":"1","boot":"b"}`)
+		return silent(ctx, in, say)
+	}
+	for name, agent := range map[string]talker{"it is silent": silent, "its process has started": started} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, agent, func(w *world) {
+				w.create("s")
+				w.start("s")
+				synctest.Wait()
+				c, err := w.Cancel(w.Context(), "s", "")
+				if err != nil || c.Resumable {
+					w.Errorf("got %+v, %v", c, err)
+				}
+				if ev, _ := w.end("s"); !strings.Contains(string(ev.Data), `"resumable":false`) {
+					w.Errorf("got %s", ev.Data)
+				}
+			})
+		})
+	}
 }
 
 // The engine does not wait for an agent that does not stop, even if that never

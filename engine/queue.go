@@ -26,7 +26,7 @@ type queue struct {
 	closed    bool  // the agent has ended
 	err       error // the error with which it ended, or nil
 	abandoned bool  // no more events are accepted
-	begun     bool  // an event has arrived
+	begun     bool  // the agent has said or done something
 
 	wake func() // while the recorder is parked: continues it, in a goroutine of its own
 
@@ -59,7 +59,7 @@ func (q *queue) push(ev tapedeck.Event) bool {
 	if q.abandoned {
 		return false
 	}
-	q.begun = true
+	q.begun = q.begun || ev.Type != tapedeck.AgentStarted // a program that has started may say nothing yet
 	q.bytes += len(ev.Data)
 	last := q.lastOf(ev.Invocation)
 	if !isDelta || last == nil || !last.join(&ev, &d) {
@@ -204,7 +204,7 @@ func (q *queue) outcome() error {
 	return q.err
 }
 
-// hasBegun reports whether the agent has sent an event.
+// hasBegun reports whether the agent has said or done something.
 func (q *queue) hasBegun() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

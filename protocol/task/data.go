@@ -78,3 +78,9 @@ type turnData struct {
 type connectData struct {
 	Session string `json:"session_id"`
 }
+
+type disconnectData struct {
+	Session string `json:"session_id"`
+	Turns   int    `json:"total_turns"`
+	Millis  int64  `json:"total_duration_ms"`
+}

@@ -85,10 +85,8 @@ func (t *encoder) begins(ctx context.Context, e *tapedeck.Event) ([]draft, error
 // rest returns the events that e becomes, without agent_start.
 func (t *encoder) rest(ctx context.Context, e *tapedeck.Event) ([]draft, error) {
 	switch e.Type {
-	case tapedeck.AgentLinked:
-		return drafts(typeConnect, connectData{t.session}), nil
-	case tapedeck.Custom:
-		return drafts(customEvent(e)), nil
+	case tapedeck.AgentLinked, tapedeck.Custom:
+		return t.connects(ctx, e)
 	case tapedeck.MessageAdded:
 		return t.added(ctx, e)
 	}
@@ -107,10 +105,30 @@ func (t *encoder) rest(ctx context.Context, e *tapedeck.Event) ([]draft, error) 
 	}
 	out := fold(r, e)
 	if e.Type == tapedeck.RunFinished || e.Type == tapedeck.RunError {
+		out = r.disconnect(t.session, e, out)
 		delete(t.runs, e.Invocation)
 	} else {
 		t.keep(e, r)
 	}
+	return out, nil
+}
+
+// connects encodes an event that may say that the agent is connected to its own session, or
+// is not any more.
+func (t *encoder) connects(ctx context.Context, e *tapedeck.Event) ([]draft, error) {
+	out := drafts(typeConnect, connectData{t.session})
+	if e.Type == tapedeck.Custom {
+		out = drafts(customEvent(e))
+	}
+	if len(out) == 0 || out[0].typ != typeConnect && out[0].typ != typeDisconnect {
+		return out, nil
+	}
+	r, err := t.run(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	r.linked = out[0].typ == typeConnect
+	t.keep(e, r)
 	return out, nil
 }
 

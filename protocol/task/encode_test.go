@@ -108,6 +108,10 @@ func TestEvents(t *testing.T) {
 		{"start by an external client", []tapedeck.Event{
 			do("RUN_STARTED", `{~threadId~:~t~,~runId~:~i~,~input~:{~messages~:[{~id~:~a~,~role~:~user~,~content~:~Do~}],~tools~:[{~name~:~Read~}]}}`),
 		}, `agent_start {"model":null,"session_id":"s","skills":[],"task":"Do","tools":["Read"]}`},
+		{"the end of a connected agent", []tapedeck.Event{ours("RUN_STARTED", owned), ours("agent.linked", `{~kind~:~claude~,~id~:~x~}`), do("RUN_ERROR", `{~message~:~down~}`)},
+			`session_disconnect {"session_id":"s","total_duration_ms":2000,"total_turns":1}error {"error_type":"error","message":"down"}`},
+		{"the end of an agent that was disconnected", []tapedeck.Event{ours("RUN_STARTED", owned), ours("agent.linked", `{~kind~:~claude~,~id~:~x~}`),
+			ours("CUSTOM", `{~name~:~task.session_disconnect~,~value~:{~session_id~:~x~}}`), do("RUN_ERROR", `{~message~:~down~}`)}, `error {"error_type":"error","message":"down"}`},
 		{"partial", []tapedeck.Event{
 			do("TEXT_MESSAGE_START", `{~messageId~:~m~}`), do("TEXT_MESSAGE_CONTENT", `{~messageId~:~m~,~delta~:~a ~}`),
 		}, `message {"is_partial":true,"text":"a "}`},

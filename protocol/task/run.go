@@ -19,6 +19,7 @@ type run struct {
 	thoughts     map[string]*message
 	calls        map[string]*toolCall // the calls that are open or have no answer
 	questions    map[string]*question
+	linked       bool // session_connect was sent, and session_disconnect was not
 	usesTodoTool bool // the agent keeps its plan with the tool TodoWrite
 	turn         turn
 	turns        int
@@ -69,7 +70,7 @@ var folds = map[string]func(*run, *tapedeck.Event) []draft{
 
 // stateful reports whether a run whose beginning is not known has state to remember.
 func (r *run) stateful() bool {
-	return len(r.messages) > 0 || len(r.thoughts) > 0 || len(r.calls) > 0 || len(r.questions) > 0 || r.usesTodoTool
+	return len(r.messages) > 0 || len(r.thoughts) > 0 || len(r.calls) > 0 || len(r.questions) > 0 || r.usesTodoTool || r.linked
 }
 
 func newRun(e *tapedeck.Event, prompt string) *run {

@@ -129,6 +129,18 @@ func (r *run) failed(e *tapedeck.Event) []draft {
 	return drafts(typeError, errorData{orDefaultText(d.Message, "the run has failed"), orDefaultText(d.Code, "error")})
 }
 
+// disconnect puts session_disconnect before what the end of a run becomes, if its agent was
+// connected. The client closes the stream after that.
+func (r *run) disconnect(session string, e *tapedeck.Event, out []draft) []draft {
+	if !r.linked {
+		return out
+	}
+	for i := range out {
+		out[i].part++
+	}
+	return append(drafts(typeDisconnect, disconnectData{session, max(r.turns, 1), millis(r.started, e.Time)}), out...)
+}
+
 func orDefaultText(s, def string) string {
 	if s == "" {
 		return def
