@@ -84,7 +84,7 @@ func (r *replayEncoder) begin(s *view.Snapshot) {
 	}
 	for i := range s.Calls {
 		if c := &s.Calls[i]; c.Result == nil && (c.Status == tapedeck.StatusRunning || c.Status == tapedeck.StatusPending) {
-			o := &openCall{invocation: c.Invocation, name: c.Name, announced: c.Status == tapedeck.StatusRunning}
+			o := &openCall{invocation: c.Invocation, name: c.Name, announced: isMade(c)}
 			o.args.WriteString(string(c.Pieces()))
 			r.calls[openKey{thread: c.Thread, id: c.ID}] = o
 		}

@@ -174,10 +174,10 @@ func (h *history) add(thread string, index *int64, s *view.Snapshot, user bool) 
 	}
 	for i := range s.Calls {
 		c := &s.Calls[i]
-		if c.Status == tapedeck.StatusPending {
+		if !isMade(c) {
 			continue
 		}
-		t := historyTool{ID: names.Call(c), Name: c.Name, Args: argsOf(c.Arguments), Status: string(c.Status), StartTime: timestamp(c.StartedAt.Time), ThreadID: other, Index: index}
+		t := historyTool{ID: names.Call(c), Name: c.Name, Args: argsOf(c.Arguments), Status: toolStatus(c.Status), StartTime: timestamp(c.StartedAt.Time), ThreadID: other, Index: index}
 		if c.Result != nil {
 			t.Result = valueOf(c.Result.Text)
 		}
@@ -186,6 +186,17 @@ func (h *history) add(thread string, index *int64, s *view.Snapshot, user bool) 
 		}
 		h.Tools = append(h.Tools, t)
 	}
+}
+
+// isMade reports whether the arguments of a call are complete, so that the call was sent. Its
+// run may have ended without a result: then it is pending again.
+func isMade(c *view.ToolCall) bool { return c.Status != tapedeck.StatusPending || c.Made != nil }
+
+func toolStatus(s tapedeck.Status) string {
+	if s == tapedeck.StatusPending {
+		s = tapedeck.StatusRunning
+	}
+	return string(s)
 }
 
 func messageStatus(s tapedeck.Status) string {
