@@ -53,7 +53,7 @@ func (r *reader) finish(n *Node, p *parts) {
 		}
 	case CallActivity:
 		if n.CalledProcess == "" && !r.refused(n) {
-			r.refuse(atNode(n), "set calledElement (Camunda 7) or zeebe:calledElement processId (Camunda 8) to the id of a process", "the call activity does not say which process it runs")
+			r.warn(atNode(n), "set calledElement (Camunda 7) or zeebe:calledElement processId (Camunda 8) to the id of a process", "the call activity does not say which process it runs, so it does nothing")
 		}
 	case ServiceTask, BusinessRuleTask, SendTask:
 		if n.Agent == nil && n.Script == nil && n.Event == nil && !r.refused(n) {

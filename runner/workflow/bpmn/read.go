@@ -150,7 +150,7 @@ var ignored = words(`documentation extensionElements incoming outgoing import it
 	interface resource partnerEntity partnerRole relationship endPoint correlationProperty correlationSubscription
 	dataObject dataObjectReference dataStoreReference textAnnotation association group ioSpecification ioBinding property
 	dataInputAssociation dataOutputAssociation dataInput dataOutput inputSet outputSet potentialOwner humanPerformer performer
-	resourceRole auditing monitoring supports rendering eventDefinitionRef collaboration
+	resourceRole auditing monitoring supports rendering eventDefinitionRef collaboration categoryValueRef
 	participantAssociation conversation text categoryValue globalTask globalUserTask globalManualTask globalScriptTask globalBusinessRuleTask`)
 
 // thrown are the elements of a file that events refer to.

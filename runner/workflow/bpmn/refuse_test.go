@@ -129,7 +129,6 @@ var refusals = []struct{ name, inside, element, sentence string }{
 	{"no script", `<scriptTask id="t"/>`, "t", "the script task has no script"},
 	{"script without a variable", `<scriptTask id="t"><script>1 + 2</script></scriptTask>`, "t", "no variable gets the value"},
 	{"script that is wrong", `<scriptTask id="t"><script>a = 1 +</script></scriptTask>`, "t", "line 1 of the script"},
-	{"call of nothing", `<callActivity id="t"/>`, "t", "does not say which process it runs"},
 	{"call of another file", `<callActivity id="t" calledElement="q"/>`, "t", `runs the process "q", which the file does not have`},
 	{"call of an expression", `<callActivity id="t" calledElement="${q}"/>`, "t", "computes which process"},
 	{"misspelt attribute", `<serviceTask id="t" tapedeck:agnet="x"/>`, "t", "tapedeck:agnet is no attribute of serviceTask"},
@@ -159,8 +158,9 @@ var refusals = []struct{ name, inside, element, sentence string }{
 	{"output", `<serviceTask id="t" tapedeck:agent="x" tapedeck:output="a.b"/>`, "t", `the output "a.b" is not the name of a variable`},
 	{"agent and script", `<serviceTask id="t" tapedeck:agent="x" camunda:expression="${a}" camunda:resultVariable="b"/>`, "t", "an agent and a script"},
 	{"worker of a gateway", `<exclusiveGateway id="t"><extensionElements><zeebe:taskDefinition type="agent:x"/></extensionElements></exclusiveGateway>`, "t", "an exclusiveGateway cannot have a worker"},
-	{"Java", `<serviceTask id="t" camunda:class="org.example.A"/>`, "t", "a Java class"},
-	{"delegate", `<serviceTask id="t" flowable:delegateExpression="${a}"/>`, "t", "a delegate of Java"},
+	{"Java", `<receiveTask id="t" name="Wait" camunda:class="org.example.A"/>`, "t", "runs a program (class), which is not possible here"},
+	{"delegate", `<scriptTask id="t" flowable:delegateExpression="${a}"/>`, "t", "runs a program (delegateExpression), which is not possible here"},
+	{"delegate that is computed", `<serviceTask id="t" flowable:delegateExpression="${a{b}}"/>`, "t", "is an expression, which is not supported"},
 	{"DMN 7", `<businessRuleTask id="t" camunda:decisionRef="d"/>`, "t", "a decision table"},
 	{"DMN 8", ext("businessRuleTask", `<zeebe:calledDecision decisionId="d"/><!--here-->`), "t", "a decision table"},
 	{"mail", `<serviceTask id="t" flowable:type="mail"/>`, "t", `tasks of the type "mail"`},
@@ -339,9 +339,12 @@ func TestManyProblems(t *testing.T) {
 
 func TestWarnings(t *testing.T) {
 	for inside, want := range map[string]string{
-		`<serviceTask id="t"/>`:                    "t: the task names no agent and no type of work, so it does nothing",
-		`<exclusiveGateway id="t" standard="f2"/>`: "t: standard is no attribute of BPMN 2.0, so it is not read",
-		`<userTask id="t" camunda:dueDate="x"/>`:   "t: dueDate is not read",
+		`<callActivity id="t"/>`:                                            "t: the call activity does not say which process it runs, so it does nothing",
+		`<serviceTask id="t" camunda:class=" org.example.A "/>`:             `t: the program of Java is not run; "org.example.A" is the type of the work of an agent`,
+		`<sendTask id="t" flowable:delegateExpression="#{ mail.Sender }"/>`: `t: the program of Java is not run; "mail.Sender" is the type of the work of an agent`,
+		`<serviceTask id="t"/>`:                                             "t: the task names no agent and no type of work, so it does nothing",
+		`<exclusiveGateway id="t" standard="f2"/>`:                          "t: standard is no attribute of BPMN 2.0, so it is not read",
+		`<userTask id="t" camunda:dueDate="x"/>`:                            "t: dueDate is not read",
 		`<serviceTask id="t" tapedeck:agent="x"><extensionElements><zeebe:taskListeners/></extensionElements></serviceTask>`: "t: the listeners are not run",
 		`<other:note><other:note/></other:note>`:                                                                              `p: the element note of the namespace "http://example.com/other" is not read`,
 		`<userTask id="t"><documentation id="d">Look. <other:b>Now.</other:b></documentation></userTask>`:                     `d: the element b of the namespace "http://example.com/other" is not read`,
@@ -492,7 +495,7 @@ func checkModel(t *testing.T, d *bpmn.Definitions) {
 		case n.ID == "" || n.Line < 1 || d.Node(n.ID) == nil:
 			t.Errorf("%+v", n)
 		case n.Kind == bpmn.SubProcess && (n.Scope == nil || len(n.Scope.Starts) == 0),
-			n.Kind == bpmn.CallActivity && (n.Called == nil || len(n.Called.Starts) == 0),
+			n.Kind == bpmn.CallActivity && n.CalledProcess != "" && (n.Called == nil || len(n.Called.Starts) == 0),
 			n.Kind == bpmn.BoundaryEvent && (n.AttachedTo == nil || n.Event == nil),
 			n.Kind == bpmn.CatchEvent && n.Event == nil, n.Kind == bpmn.ReceiveTask && n.Event == nil,
 			n.Kind == bpmn.ScriptTask && n.Script == nil && n.Agent == nil,

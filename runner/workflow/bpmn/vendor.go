@@ -19,8 +19,6 @@ var zeebeSilent = words(`userTask versionTag taskHeaders properties subscription
 
 // programs are attributes that name a program in the memory of another engine.
 var programs = map[string]string{
-	"class":                "a Java class",
-	"delegateExpression":   "a delegate of Java",
 	"decisionRef":          "a decision table (DMN)",
 	"variableMappingClass": "a Java class",
 	"customClass":          "a Java class",
@@ -37,6 +35,10 @@ func (r *reader) camundaAttributes(e *element, n *Node, p *parts) {
 		switch name := a.Name.Local; {
 		case programs[name] != "":
 			r.refuse(where, "use an agent, or a script task", "the task runs %s (%s), which is not possible here", programs[name], name)
+		case n.Kind.works() && (name == "class" || name == "delegateExpression"):
+			r.delegate(where, text, p)
+		case name == "class" || name == "delegateExpression":
+			r.refuse(where, "use a task before it", "%s runs a program (%s), which is not possible here", article(n.Kind), name)
 		case name == "expression":
 			n.Script = r.lines(where, text)
 		case name == "type":
@@ -91,6 +93,17 @@ func (r *reader) camundaType(e *element, where at, text string, p *parts) {
 	if p.work == "" {
 		r.refuse(where, `write camunda:topic="agent:NAME"`, "the external task has no topic")
 	}
+}
+
+// delegate reads the name of a program of Java. Its work is that of an agent: a run says of
+// which one.
+func (r *reader) delegate(where at, text string, p *parts) {
+	name := strings.TrimSpace(text)
+	if inner, ok := strings.CutSuffix(name, "}"); ok && strings.ContainsAny(name[:1], "$#") {
+		name = strings.TrimSpace(strings.TrimPrefix(inner[1:], "{"))
+	}
+	p.worked, p.work = true, name
+	r.warn(where, "a run gives the work to an agent, for example with: --agent "+name+"=coder", "the program of Java is not run; %q is the type of the work of an agent", name)
 }
 
 // camundaElement reads an extension element of Camunda 7 and of its relatives.
