@@ -2,6 +2,7 @@ package ws
 
 import (
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
@@ -277,9 +278,23 @@ func (r *replayEncoder) result(k openKey, text string) []*replayMessage {
 	return append(out, m)
 }
 
-// endRun ends the texts that a run has left open. Its calls may still be answered.
+// endRun ends the texts that a run has left open, and its calls if nothing answers them any
+// more. The calls of a run that ends well may still be answered.
 func (r *replayEncoder) endRun(e *tapedeck.Event) (out []*replayMessage) {
 	delete(r.running, e.Invocation)
+	var d struct {
+		Outcome struct {
+			Type string `json:"type"`
+		} `json:"outcome"`
+	}
+	_ = e.Unpack(&d) // see encode
+	if e.Type == tapedeck.RunError || d.Outcome.Type == payload.OutcomeCancelled {
+		for _, k := range slices.SortedFunc(maps.Keys(r.calls), func(a, b openKey) int { return strings.Compare(a.id, b.id) }) {
+			if c := r.calls[k]; k.thread == e.Thread && c.invocation == e.Invocation && c.announced {
+				out = append(out, r.result(k, "")...)
+			}
+		}
+	}
 	for k, o := range r.open {
 		if k.thread == e.Thread && o.invocation == e.Invocation {
 			out = append(out, r.endText(k)...)
