@@ -35,7 +35,7 @@ type WorkflowEntered struct {
 	WorkflowElement
 	ElementType string           `json:"elementType,omitempty"` // its BPMN name, such as "serviceTask"
 	Activation  string           `json:"activation,omitempty"`  // unique in the process
-	Scope       string           `json:"scope,omitempty"`       // the activation of the sub-process, call or loop around it; "" for the process
+	Scope       string           `json:"scope,omitempty"`       // the activation of the sub-process, call or loop around it, or of the event that throws the compensation; "" for the process
 	Flows       []string         `json:"flows,omitempty"`       // the sequence flows whose tokens it takes
 	Starts      []string         `json:"starts,omitempty"`      // the elements in it that get a token, as a rule one start event
 	Items       json.RawMessage  `json:"items,omitempty"`       // the items of a multi-instance element, an array; nil for none
@@ -43,6 +43,7 @@ type WorkflowEntered struct {
 	Thread      string           `json:"thread,omitempty"`      // the thread of its agent
 	Attempt     int64            `json:"attempt,omitempty"`     // the number in the thread's name, from 1; 0 for none
 	Variables   tapedeck.Members `json:"variables,omitempty"`   // variables that only the activation and what is in it see
+	Compensates string           `json:"compensates,omitempty"` // the completed activation that it compensates; "" for none
 	Common
 }
 
@@ -68,7 +69,7 @@ type WorkflowWaiting struct {
 type WorkflowCaught struct {
 	WorkflowElement
 	Activation string           `json:"activation,omitempty"` // the one that waited; "" for the process
-	By         string           `json:"by"`                   // "timer", "message", "signal", "error" or "escalation"
+	By         string           `json:"by"`                   // "timer", "message", "signal", "error", "escalation" or "compensation"
 	Within     bool             `json:"within,omitempty"`     // the element is an event sub-process in the activation, or in the process
 	Interrupts bool             `json:"interrupts,omitempty"` // the activation ends or, for an event sub-process, all that is in it
 	Code       string           `json:"code,omitempty"`       // of an error or an escalation
@@ -91,6 +92,9 @@ type WorkflowLeft struct {
 	Output     json.RawMessage  `json:"output,omitempty"`    // the result of one instance of a multi-instance element; nil for none
 	Terminates bool             `json:"terminates,omitempty"`
 	Note       string           `json:"note,omitempty"` // for people: nothing catches the escalation that it threw
+
+	// Compensable says that the activation may be compensated later, and what has completed in it.
+	Compensable bool `json:"compensable,omitempty"`
 	Common
 }
 

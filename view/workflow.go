@@ -56,7 +56,7 @@ type WorkflowActivation struct {
 	Element   string                     `json:"element"`
 	Name      string                     `json:"name,omitempty"`
 	Type      string                     `json:"type,omitempty"`   // the element's BPMN name
-	Scope     string                     `json:"scope,omitempty"`  // the activation around it
+	Scope     string                     `json:"scope,omitempty"`  // the activation around it, or the event that throws the compensation
 	Status    string                     `json:"status"`           // active, waiting, completed, failed, interrupted or cancelled
 	Index     *int64                     `json:"index,omitempty"`  // of one instance of a loop or a multi-instance element
 	Count     *int64                     `json:"count,omitempty"`  // of a multi-instance element: how many instances it has
@@ -71,6 +71,8 @@ type WorkflowActivation struct {
 	StartedAt Time                       `json:"started_at"`
 	EndedAt   *Time                      `json:"ended_at,omitempty"`
 
+	Compensates string `json:"compensates,omitempty"` // the completed activation that it compensates
+
 	// What follows is for a runner that continues the process.
 	Items   json.RawMessage           `json:"-"` // the items of a multi-instance element, an array; nil if it is none, and for an instance
 	Outputs map[int64]json.RawMessage `json:"-"` // results of instances
@@ -82,6 +84,21 @@ type WorkflowActivation struct {
 	Retry   bool                      `json:"-"` // it failed, and the process continues there
 	Flow    string                    `json:"-"` // the first sequence flow by which it was entered
 	Trigger *WorkflowTrigger          `json:"-"` // what the element waits for has happened; nil if it has not
+
+	Step         int64                  `json:"-"` // when it began: the number of the activations that had begun or ended then
+	Compensable  []*WorkflowCompensable `json:"-"` // what has completed directly in it, in the order of completion
+	Compensating *WorkflowCompensable   `json:"-"` // what it compensates; nil for nothing
+	From         string                 `json:"-"` // the scope in which that has completed
+}
+
+// A WorkflowCompensable is an activation that has completed and can be compensated.
+type WorkflowCompensable struct {
+	ID        string
+	Element   string
+	Step      int64                      // when it completed, or the loop of which it was an instance; see [WorkflowActivation]
+	Variables map[string]json.RawMessage // that only it and what was in it saw, as they were then
+
+	Inside []*WorkflowCompensable // what had completed directly in it
 }
 
 // A WorkflowToken is at no element.

@@ -33,6 +33,9 @@ func (f *WorkflowFold) entered(e *tapedeck.Event) {
 		if body := f.open[a.Scope]; body != nil && a.Index != nil {
 			body.Begun++
 		}
+		f.steps++
+		a.Step = f.steps
+		f.compensates(a, d.Compensates)
 	}
 	a.Status, a.Retry, a.Code, a.Message, a.Waits = ActivationActive, false, "", "", nil
 	if n, err := strconv.ParseInt(a.ID, 10, 64); err == nil {
@@ -89,6 +92,9 @@ func (f *WorkflowFold) left(e *tapedeck.Event) {
 	if a == nil {
 		return
 	}
+	if f.steps++; d.Compensable {
+		f.keep(a)
+	}
 	f.end(a, ActivationCompleted, e)
 	f.set(a.Scope, d.Variables)
 	if d.Output != nil && a.Index != nil {
@@ -143,7 +149,7 @@ func (f *WorkflowFold) keepEnded(a *WorkflowActivation, status string, e *tapede
 	out := *a
 	at := Time{e.Time}
 	out.Status, out.EndOffset, out.EndedAt, out.Waits = status, new(e.Offset), &at, nil
-	out.Items, out.Outputs = nil, nil
+	out.Items, out.Outputs, out.Compensable, out.Compensating = nil, nil, nil, nil
 	if f.ended = append(f.ended, out); len(f.ended) >= 2*maxEndedActivations {
 		f.earlier += len(f.ended) - maxEndedActivations
 		f.ended = slices.Clone(f.ended[len(f.ended)-maxEndedActivations:])
@@ -153,6 +159,7 @@ func (f *WorkflowFold) keepEnded(a *WorkflowActivation, status string, e *tapede
 // end ends an activation and all that is in it.
 func (f *WorkflowFold) end(a *WorkflowActivation, status string, e *tapedeck.Event) {
 	f.empty(a.ID, e)
+	f.kept -= countCompensable(a.Compensable)
 	delete(f.open, a.ID)
 	f.addInside(a.Scope, -1)
 	if body := f.open[a.Scope]; body != nil && a.Index != nil {

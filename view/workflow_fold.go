@@ -29,6 +29,10 @@ type WorkflowFold struct {
 	fired    map[string]bool // as in an activation, of the process
 	lastID   int64           // the highest number that is the id of an activation
 	forgets  bool            // ended activations are not kept
+
+	compensable []*WorkflowCompensable // as in an activation, of the process
+	steps       int64                  // how many activations have begun or ended
+	kept        int                    // how many can be compensated, in all scopes and in what has completed
 }
 
 // NewWorkflowFold returns the fold of the workflow of a thread. "" is the main thread if
@@ -156,6 +160,7 @@ func (f *WorkflowFold) started(e *tapedeck.Event) {
 	}
 	f.known, f.inside, f.halted, f.earlier, f.fired, f.lastID = true, 0, false, 0, nil, 0
 	f.open, f.ended, f.elements, f.order = map[string]*WorkflowActivation{}, nil, map[string]*WorkflowElement{}, nil
+	f.compensable, f.kept, f.steps = nil, 0, 0
 	f.head = Workflow{
 		Offset: e.Offset, Thread: f.thread, Invocation: e.Invocation, Process: d.Process, Name: d.Name, Digest: d.Digest, XML: d.XML,
 		Status: tapedeck.StatusRunning, Agents: d.Agents, StartedAt: Time{e.Time}, Variables: d.Variables, Flows: map[string]int64{},

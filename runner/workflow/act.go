@@ -20,6 +20,8 @@ func (w *walker) act(a *view.WorkflowActivation) {
 		w.handleFailure(n, a)
 	case a.Retry, unprepared(n, a):
 		w.again(n, a)
+	case a.Restored():
+		w.actRestored(n, a)
 	case a.Index == nil && w.armBoundary(n, a):
 		w.look(a.ID)
 	case isBody(a):
@@ -121,6 +123,7 @@ func (w *walker) actEvent(n *bpmn.Node, a *view.WorkflowActivation) {
 		w.fail(a.ID, n.Event.Code, errorText(n))
 	case kind == bpmn.EscalationEvent:
 		w.escalate(n, a)
+	case kind == bpmn.CompensationEvent: // compensate does it in its turn
 	case kind == bpmn.TerminateEvent:
 		w.emit(payload.WorkflowLeft{WorkflowElement: elementOf(n), Activation: a.ID, Terminates: true})
 		w.look(a.Scope)
@@ -166,7 +169,10 @@ func (w *walker) leave(n *bpmn.Node, a *view.WorkflowActivation, set map[string]
 // leaveNoting ends an activation with a note for people.
 func (w *walker) leaveNoting(n *bpmn.Node, a *view.WorkflowActivation, set map[string]any, note string) {
 	p := payload.WorkflowLeft{WorkflowElement: elementOf(n), Activation: a.ID, Note: note}
-	err := w.results(n, a, set, &p)
+	err := w.compensable(n, a, &p)
+	if err == nil {
+		err = w.results(n, a, set, &p)
+	}
 	if err == nil {
 		err = w.fits(sizeOf(p.Variables) + len(p.Output))
 	}
@@ -187,8 +193,11 @@ func (w *walker) leaveNoting(n *bpmn.Node, a *view.WorkflowActivation, set map[s
 
 // codeOf returns the code of an element that fails because of an error.
 func codeOf(err error) string {
-	if tapedeck.KindOf(err) == tapedeck.TooLarge {
+	switch tapedeck.KindOf(err) {
+	case tapedeck.TooLarge:
 		return codeOutput
+	case tapedeck.Limited:
+		return codeLimit
 	}
 	return codeExpression
 }

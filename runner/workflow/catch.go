@@ -27,7 +27,7 @@ func waits(a *view.WorkflowActivation, element string) bool {
 // false if there is none left.
 func (w *walker) armBoundary(n *bpmn.Node, a *view.WorkflowActivation) bool {
 	for _, b := range n.Boundary {
-		if b.Event != nil && !b.Event.Kind.Propagates() && !waits(a, b.ID) {
+		if b.Event != nil && b.Event.Kind.Waits() && !waits(a, b.ID) {
 			w.arm(b, a.ID)
 			return true
 		}
@@ -43,7 +43,7 @@ func (w *walker) armScope(id string, s *bpmn.Scope) bool {
 	}
 	for _, sub := range s.EventSubProcesses {
 		event := sub.CatchEvent()
-		if event == nil || event.Kind.Propagates() {
+		if event == nil || !event.Kind.Waits() {
 			continue
 		}
 		if a := w.fold.Open(id); a != nil && waits(a, sub.ID) || id == "" && w.processWaits(sub.ID) {

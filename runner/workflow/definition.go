@@ -25,19 +25,22 @@ type diagram struct {
 	mu    sync.Mutex
 	reach map[string]map[string]bool // by joining gateway: the elements from which a token can reach it
 	flows map[string]*bpmn.Flow      // by id
+
+	compensates bool // an event in it throws compensation
 }
 
 // flow returns a sequence flow, nil if there is none with this id.
 func (d *diagram) flow(id string) *bpmn.Flow { return d.flows[id] }
 
-// flowsIn adds the flows of a scope and of those in it.
-func flowsIn(s *bpmn.Scope, to map[string]*bpmn.Flow) {
+// add adds what is in a scope and in those in it.
+func (d *diagram) add(s *bpmn.Scope) {
 	for _, f := range s.Flows {
-		to[f.ID] = f
+		d.flows[f.ID] = f
 	}
 	for _, n := range s.Nodes {
+		d.compensates = d.compensates || n.ThrowsCompensation()
 		if n.Scope != nil {
-			flowsIn(n.Scope, to)
+			d.add(n.Scope)
 		}
 	}
 }
@@ -65,7 +68,7 @@ func (d *definitions) read(xml, process string) (*diagram, error) {
 	}
 	made := &diagram{Definitions: defs, reach: map[string]map[string]bool{}, flows: map[string]*bpmn.Flow{}}
 	for _, p := range defs.Processes {
-		flowsIn(&p.Scope, made.flows)
+		made.add(&p.Scope)
 	}
 	d.byKey.Put(key, made)
 	d.byKey.Trim(maxDefinitions, nil)

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -94,6 +95,8 @@ type entry struct {
 	trigger *view.WorkflowTrigger
 	item    any // of an instance
 	hasItem bool
+
+	compensates *view.WorkflowCompensable // nil for nothing
 }
 
 // enter begins an activation of an element.
@@ -104,7 +107,7 @@ func (w *walker) enter(n *bpmn.Node, scope string, flows []string, trigger *view
 // again begins an activation once more after it failed, or because what it needs could
 // not be evaluated.
 func (w *walker) again(n *bpmn.Node, a *view.WorkflowActivation) {
-	e := &entry{id: a.ID, scope: a.Scope, index: a.Index, trigger: a.Trigger}
+	e := &entry{id: a.ID, scope: a.Scope, index: a.Index, trigger: a.Trigger, compensates: a.Compensating}
 	if body := w.fold.Open(a.Scope); a.Index != nil && body != nil {
 		e.item, e.hasItem = w.itemOf(body, *a.Index)
 	}
@@ -117,6 +120,9 @@ func (w *walker) begin(n *bpmn.Node, e *entry) {
 	p := payload.WorkflowEntered{
 		WorkflowElement: payload.WorkflowElement{Element: n.ID, Name: n.Name}, ElementType: string(n.Kind),
 		Activation: e.id, Scope: e.scope, Flows: e.flows, Index: e.index,
+	}
+	if e.compensates != nil {
+		p.Compensates = e.compensates.ID
 	}
 	tooOften := w.fold.Element(n.ID).Entered >= int64(w.r.options.MaxEntries)
 	err := w.prepare(n, e, &p)
@@ -139,8 +145,19 @@ func (w *walker) begin(n *bpmn.Node, e *entry) {
 
 // prepare evaluates what an activation has from its beginning.
 func (w *walker) prepare(n *bpmn.Node, e *entry, p *payload.WorkflowEntered) (err error) {
+	env, local := w.env(e.scope), map[string]any{}
+	if c := e.compensates; c != nil {
+		seen := decodeAll(c.Variables)
+		maps.Copy(env, seen)
+		if p.Variables = c.Variables; c.Element == n.ID {
+			return nil // a sub-process is as it was when it completed
+		}
+		if n.Kind != bpmn.CallActivity { // a called process sees only what is passed to it
+			local = seen
+		}
+	}
 	if n.Loop != nil && e.index == nil {
-		p.Items, err = w.items(n, e.scope)
+		p.Items, err = w.items(n, env)
 		return err
 	}
 	if n.Agent != nil {
@@ -149,7 +166,6 @@ func (w *walker) prepare(n *bpmn.Node, e *entry, p *payload.WorkflowEntered) (er
 	if s := w.d.scopeOf(n); s != nil {
 		p.Starts = bpmn.IDs(s.Starts)
 	}
-	env, local := w.env(e.scope), map[string]any{}
 	if e.index != nil {
 		local["loopCounter"] = *e.index + 1
 		if e.hasItem && n.Loop.Element != "" {
@@ -162,22 +178,16 @@ func (w *walker) prepare(n *bpmn.Node, e *entry, p *payload.WorkflowEntered) (er
 				}
 			}
 		}
-		for name, v := range local {
-			env[name] = v
-		}
+		maps.Copy(env, local)
 	}
 	if n.Kind == bpmn.CallActivity && n.PassIn {
-		for name, v := range env {
-			local[name] = v
-		}
+		maps.Copy(local, env)
 	}
 	inputs, err := w.mapped(n.Inputs, env)
 	if err != nil {
 		return err
 	}
-	for name, v := range inputs {
-		local[name] = v
-	}
+	maps.Copy(local, inputs)
 	if p.Variables, err = encodeAll(local); err == nil && n.Called != nil {
 		p.Variables, err = withDefaults(w.ctx, n.Called.Start, p.Variables)
 	}
@@ -187,8 +197,13 @@ func (w *walker) prepare(n *bpmn.Node, e *entry, p *payload.WorkflowEntered) (er
 // unprepared reports whether an activation began without what it needs, because that
 // could not be evaluated, and a restart came before its failure was in the log.
 func unprepared(n *bpmn.Node, a *view.WorkflowActivation) bool {
-	if n.Loop != nil && a.Index == nil {
+	switch c := a.Compensating; {
+	case a.Restored():
+		return len(a.Variables) == 0 && len(c.Variables) > 0
+	case n.Loop != nil && a.Index == nil:
 		return !isBody(a)
+	case c != nil && len(a.Variables) == 0 && len(c.Variables) > 0 && n.Kind != bpmn.CallActivity:
+		return true
 	}
 	return len(a.Variables) == 0 && (len(n.Inputs) > 0 || a.Index != nil || n.Called != nil && asks(n.Called.Start))
 }

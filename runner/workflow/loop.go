@@ -27,13 +27,13 @@ func instancesOf(n *bpmn.Node) int {
 }
 
 // items returns the items of a loop. A standard loop has none.
-func (w *walker) items(n *bpmn.Node, scope string) (json.RawMessage, error) {
+func (w *walker) items(n *bpmn.Node, env map[string]any) (json.RawMessage, error) {
 	l, most := n.Loop, instancesOf(n)
 	switch {
 	case l.Kind == bpmn.StandardLoop:
 		return json.RawMessage("[]"), nil
 	case l.Collection != nil:
-		v, err := l.Collection.Eval(w.ctx, w.env(scope))
+		v, err := l.Collection.Eval(w.ctx, env)
 		if err != nil {
 			return nil, err
 		}
@@ -50,7 +50,7 @@ func (w *walker) items(n *bpmn.Node, scope string) (json.RawMessage, error) {
 		}
 		return raw, nil
 	}
-	v, err := l.Cardinality.Eval(w.ctx, w.env(scope))
+	v, err := l.Cardinality.Eval(w.ctx, env)
 	if err != nil {
 		return nil, err
 	}

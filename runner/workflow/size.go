@@ -45,6 +45,18 @@ func stateSize(f *view.WorkflowFold) int {
 		if a.Trigger != nil {
 			n += sizeOf(a.Trigger.Variables)
 		}
+		if a.Compensating != nil {
+			n += sizeOf(a.Compensating.Variables)
+		}
+		n += keptSize(a.Compensable)
+	}
+	return n + keptSize(f.Compensable(""))
+}
+
+// keptSize adds up the variables of what can be compensated.
+func keptSize(list []*view.WorkflowCompensable) (n int) {
+	for _, c := range list {
+		n += sizeOf(c.Variables) + keptSize(c.Inside)
 	}
 	return n
 }

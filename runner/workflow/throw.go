@@ -60,20 +60,24 @@ func uncaught(event *bpmn.Event) string {
 func (w *walker) catcher(kind bpmn.EventKind, code string, from *view.WorkflowActivation) *waiter {
 	for a := from; a != nil; a = w.fold.Open(a.Scope) {
 		at := w.node(a)
-		if a.Index == nil {
+		if a.Index == nil && !a.Restored() {
 			if b := catching(at.Boundary, kind, code); b != nil {
 				return &waiter{a, view.WorkflowWait{Element: b.ID}}
 			}
 		}
 		around := w.fold.Open(a.Scope)
-		if at.Triggered || around != nil && isBody(around) {
-			continue // an event sub-process does not catch what is thrown in it
+		if at.Triggered || around != nil && (isBody(around) || around.Restored()) {
+			continue // an event sub-process does not catch what is thrown in it, and one that has completed nothing
 		}
 		var outer *bpmn.Node
 		if around != nil {
 			outer = w.node(around)
 		}
-		if s := catching(w.d.scopeOf(outer).EventSubProcesses, kind, code); s != nil {
+		scope := w.d.scopeOf(outer)
+		if scope == nil {
+			continue // around it is an event that throws compensation
+		}
+		if s := catching(scope.EventSubProcesses, kind, code); s != nil {
 			return &waiter{around, view.WorkflowWait{Element: s.ID}}
 		}
 	}

@@ -253,7 +253,7 @@ func (w *walker) decide() bool {
 			return true
 		}
 	}
-	return w.armScope("", w.d.scopeOf(nil)) || w.moveToken() || w.deliver() || w.fireTimer() || w.endProcess()
+	return w.armScope("", w.d.scopeOf(nil)) || w.moveToken() || w.compensate() || w.deliver() || w.fireTimer() || w.endProcess()
 }
 
 // look makes the walker look at an activation, or at what is around it.

@@ -209,7 +209,7 @@ func (r *reader) adopt(n *Node, d *Definitions) {
 }
 
 // references are the attributes that name another element by its id.
-var references = words("sourceRef targetRef default attachedToRef messageRef errorRef signalRef escalationRef operationRef processRef calledElement")
+var references = words("sourceRef targetRef default attachedToRef messageRef errorRef signalRef escalationRef operationRef processRef calledElement activityRef")
 
 // prefix puts a prefix before the ids of a file, and where they are named.
 func (e *element) prefix(prefix string) {

@@ -15,6 +15,7 @@ func (r *reader) check(p *Process) {
 		}
 	})
 	r.checkCatchers(p)
+	r.checkCompensation(p)
 	r.process = nil
 }
 
@@ -38,7 +39,7 @@ func (r *reader) checkScope(s *Scope, where at, parent *Node) {
 	r.links(s)
 	ends := false
 	for _, n := range s.Nodes {
-		ends = ends || len(n.Out) == 0 && n.LinkTarget == nil && !n.Triggered
+		ends = ends || len(n.Out) == 0 && n.LinkTarget == nil && !n.aside()
 		r.checkNode(n, parent)
 	}
 	if !ends {
@@ -68,7 +69,7 @@ func (r *reader) checkStart(s *Scope, where at, parent *Node, what string) {
 		switch {
 		case parent != nil:
 			r.refuse(atNode(n), "remove the trigger", "the start event of a sub-process has no trigger")
-		case n.Event.Kind.Propagates():
+		case !n.Event.Kind.Waits():
 			r.refuse(atNode(n), "", "only an event sub-process can begin with %s", article(n.Event.Kind))
 		}
 	}
@@ -126,7 +127,7 @@ func (r *reader) checkRoots(s *Scope, where at, what string) {
 // without a flow does not: nothing comes to its end there.
 func (n *Node) root() bool {
 	switch {
-	case len(n.In) > 0, n.Triggered, n.Kind == BoundaryEvent, n.Kind == EndEvent:
+	case len(n.In) > 0, n.aside(), n.Kind == BoundaryEvent, n.Kind == EndEvent:
 		return false
 	}
 	return n.Kind != CatchEvent || n.Event == nil || n.Event.Kind != LinkEvent
@@ -139,7 +140,7 @@ func (r *reader) checkTriggered(s *Scope, starts []*Node, parent *Node) {
 	}
 	s.begin(starts[0])
 	if s.Start.Event == nil {
-		r.refuse(atNode(s.Start), "choose a message, a timer, an error, an escalation or a signal", "the start event of an event sub-process needs a trigger")
+		r.refuse(atNode(s.Start), "choose a message, a timer, an error, an escalation, a signal or compensation", "the start event of an event sub-process needs a trigger")
 	}
 }
 
@@ -207,7 +208,7 @@ func (r *reader) checkNode(n *Node, parent *Node) {
 	case n.Kind == StartEvent && n.Form != nil && (parent != nil || n.Process != r.Main):
 		r.warn(where, "", "the form is not shown: only that of the start event where a run begins is")
 	}
-	if len(n.Out) == 0 && !n.Triggered && n.Kind != EndEvent && n.LinkTarget == nil && (n.Event == nil || n.Event.Kind != LinkEvent) {
+	if len(n.Out) == 0 && !n.aside() && n.Kind != EndEvent && n.LinkTarget == nil && (n.Event == nil || n.Event.Kind != LinkEvent) {
 		r.warn(where, "", "no flow leaves the element, so the branch ends here")
 	}
 	switch n.Kind {
@@ -367,7 +368,7 @@ func (r *reader) checkReach(s *Scope) {
 		}
 	}
 	for _, n := range s.Nodes {
-		if !seen[n] && !n.Triggered && n.Kind != StartEvent {
+		if !seen[n] && !n.aside() && n.Kind != StartEvent {
 			r.warn(atNode(n), "", "no flow leads from the start to the element, so it never runs")
 		}
 	}

@@ -16,6 +16,7 @@ var triggers = map[string]struct {
 	"timerEventDefinition":      {TimerEvent, []Kind{StartEvent, CatchEvent, BoundaryEvent}},
 	"errorEventDefinition":      {ErrorEvent, []Kind{StartEvent, BoundaryEvent, EndEvent}},
 	"escalationEventDefinition": {EscalationEvent, []Kind{StartEvent, ThrowEvent, BoundaryEvent, EndEvent}},
+	"compensateEventDefinition": {CompensationEvent, []Kind{StartEvent, ThrowEvent, BoundaryEvent, EndEvent}},
 	"signalEventDefinition":     {SignalEvent, []Kind{StartEvent, CatchEvent, ThrowEvent, BoundaryEvent, EndEvent}},
 	"linkEventDefinition":       {LinkEvent, []Kind{CatchEvent, ThrowEvent}},
 	"terminateEventDefinition":  {TerminateEvent, []Kind{EndEvent}},
@@ -23,7 +24,6 @@ var triggers = map[string]struct {
 
 // unsupportedTriggers are refused by name, with what to use instead.
 var unsupportedTriggers = map[string][2]string{
-	"compensateEventDefinition":  {"compensation is not supported", "use an error boundary event with the task that compensates"},
 	"conditionalEventDefinition": {"conditional events are not supported", "use a gateway with a condition, or a message"},
 	"cancelEventDefinition":      {"cancel events belong to transactions, which are not supported", "use an error end event with an error boundary event"},
 }
@@ -82,6 +82,8 @@ func (r *reader) trigger(d *element, n *Node) {
 		n.Event.Timer = r.timer(d, where, n.Kind == StartEvent && n.Parent == nil)
 	case ErrorEvent, EscalationEvent:
 		r.coded(d, n)
+	case CompensationEvent:
+		r.compensation(d, n)
 	case SignalEvent:
 		r.signal(d, n)
 	case LinkEvent:

@@ -62,6 +62,8 @@ type Scope struct {
 
 	// EventSubProcesses has the sub-processes that begin with an event.
 	EventSubProcesses []*Node
+
+	compensable bool // one of the nodes is Compensable
 }
 
 // Kind is the kind of an element, in the words of BPMN's XML.
@@ -122,6 +124,14 @@ type Node struct {
 	Scope     *Scope // of a sub-process, else nil
 	Triggered bool   // an event sub-process: it has no flows, and its Scope.Start has an event
 
+	// ForCompensation says that the activity is a handler: it has no flows and no boundary
+	// events, and runs when an activity is compensated of which it is the Handler. Handler
+	// is nil for an activity without a compensation event at its boundary. Compensable says
+	// that a run has to remember the activity when it has completed (BPMN 2.0, 13.5.5).
+	ForCompensation bool
+	Handler         *Node
+	Compensable     bool
+
 	// CalledProcess is the id of the process that a call activity runs, or the name of
 	// another file, whose main process it runs; Called is the process, and CalledIn the
 	// definitions it belongs to. If PassIn is true, the called
@@ -167,6 +177,22 @@ func (n *Node) CatchEvent() *Event {
 		return n.Scope.Start.Event
 	}
 	return nil
+}
+
+// Compensation returns the event sub-process that compensates the sub-process with this
+// scope, nil if there is none.
+func (s *Scope) Compensation() *Node {
+	for _, n := range s.EventSubProcesses {
+		if event := n.CatchEvent(); event != nil && event.Kind == CompensationEvent {
+			return n
+		}
+	}
+	return nil
+}
+
+// ThrowsCompensation reports whether an element is an event that throws compensation.
+func (n *Node) ThrowsCompensation() bool {
+	return (n.Kind == ThrowEvent || n.Kind == EndEvent) && n.Event != nil && n.Event.Kind == CompensationEvent
 }
 
 // A Flow is a sequence flow.
@@ -228,18 +254,22 @@ type EventKind string
 
 // These are the triggers of events.
 const (
-	MessageEvent    EventKind = "message"
-	TimerEvent      EventKind = "timer"
-	ErrorEvent      EventKind = "error"
-	EscalationEvent EventKind = "escalation"
-	SignalEvent     EventKind = "signal"
-	LinkEvent       EventKind = "link"
-	TerminateEvent  EventKind = "terminate"
+	MessageEvent      EventKind = "message"
+	TimerEvent        EventKind = "timer"
+	ErrorEvent        EventKind = "error"
+	EscalationEvent   EventKind = "escalation"
+	CompensationEvent EventKind = "compensation"
+	SignalEvent       EventKind = "signal"
+	LinkEvent         EventKind = "link"
+	TerminateEvent    EventKind = "terminate"
 )
 
 // Propagates reports whether what is thrown goes from the inside outwards, to the first
-// event that catches it. Such an event waits for nothing.
+// event that catches it.
 func (k EventKind) Propagates() bool { return k == ErrorEvent || k == EscalationEvent }
+
+// Waits reports whether something can wait for such an event.
+func (k EventKind) Waits() bool { return k == MessageEvent || k == TimerEvent || k == SignalEvent }
 
 // An Event says what an element waits for or throws.
 type Event struct {
@@ -262,6 +292,11 @@ type Event struct {
 	MessageVariable string
 
 	Timer *Timer // nil for the start event of a process that says no time
+
+	// Activity is what an event that throws compensation compensates; nil for all that it
+	// reaches.
+	Activity    *Node
+	activityRef string
 }
 
 // A Timer says when a timer event is due.

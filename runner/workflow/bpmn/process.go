@@ -255,8 +255,8 @@ func (r *reader) node(e *element, kind Kind, parent *Node) *Node {
 			}
 		}
 	}
-	if e.is("isForCompensation", false) {
-		r.refuse(atNode(n), "use an error boundary event with the task that compensates", "compensation is not supported")
+	if n.ForCompensation = e.is("isForCompensation", false); n.ForCompensation && !kind.Activity() {
+		r.refuse(atNode(n), "", "%s cannot be for compensation: only an activity can", article(kind))
 	}
 	if kind == EventBasedGateway && strings.EqualFold(e.attr("eventGatewayType"), "parallel") {
 		r.refuse(atNode(n), "use a parallel gateway with an event in each branch", "an event-based gateway that waits for all its events is not supported")

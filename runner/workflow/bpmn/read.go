@@ -59,7 +59,7 @@ func Read(input io.Reader, o Options) (*Definitions, error) {
 	r := &reader{
 		Definitions: &Definitions{Name: root.attr("name"), Exporter: exporter(root), Digest: DigestOf(data), elements: map[string]*Node{}},
 		options:     o, problems: problems, warnings: warnings, language: root.attr("expressionLanguage"), shared: map[string]*element{}, global: map[string]bool{}, adopted: map[*Definitions]bool{},
-		lost: map[string]bool{}, incomplete: map[*Scope]bool{},
+		lost: map[string]bool{}, incomplete: map[*Scope]bool{}, associations: associationsIn(root),
 	}
 	r.checkOwn(root, at{})
 	if p := inline(root); p != nil {
@@ -116,6 +116,8 @@ type reader struct {
 	adopted  map[*Definitions]bool // called files whose elements are among those of this file
 
 	incomplete map[*Scope]bool // scopes that lack an element that was refused
+
+	associations map[string][]string // the targets of associations, by their source
 }
 
 // at is what a problem is about.

@@ -96,7 +96,7 @@ func (c *variableCheck) collect(n *Node) {
 	if len(own) > 0 {
 		c.own[n] = own
 	}
-	if n.Kind == CallActivity { // the called process sees them
+	if n.Kind == CallActivity || n.Handler != nil { // the called process, or the handler, sees them
 		for name := range own {
 			add(name, nil)
 		}

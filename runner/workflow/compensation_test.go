@@ -1,0 +1,221 @@
+package workflow
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
+)
+
+const onCompensation = `<compensateEventDefinition/>`
+
+// undone is a script task with a handler: what they do is in done, in its order.
+func undone(id string) string { return script(id, does(id)) + undo(id) }
+
+func does(what string) string { return `done = (done ?? "") + " ` + what + `"` }
+
+// undo is a handler of an activity: it is called u and the id of the activity.
+func undo(id string) string {
+	return handled(id, strings.Replace(script("u"+id, does("u"+id)), "<scriptTask", `<scriptTask isForCompensation="true"`, 1))
+}
+
+// handled connects an activity with a handler.
+func handled(id, handler string) string {
+	return boundary("c"+id, id, "true", onCompensation) + handler + `<association id="a` + id + `" sourceRef="c` + id + `" targetRef="u` + id + `"/>`
+}
+
+func compensates(id, activity string) string {
+	return throw(id, `<compensateEventDefinition activityRef="`+activity+`"/>`)
+}
+
+// loops makes an element a loop, which is written in XML.
+func loops(element, loop string) string {
+	return strings.Replace(element, ">", ">"+loop, 1)
+}
+
+const (
+	twice     = `<multiInstanceLoopCharacteristics isSequential="true"><loopCardinality>2</loopCardinality></multiInstanceLoopCharacteristics>`
+	atOnce    = `<multiInstanceLoopCharacteristics tapedeck:collection="= list" tapedeck:element="item"/>`
+	stopping  = `<errorEventDefinition errorRef="err"/>`
+	restoring = `<multiInstanceLoopCharacteristics isSequential="true" tapedeck:collection="= list" tapedeck:element="item"/>`
+)
+
+var compensations = []struct{ name, xml, want, has, fails string }{
+	{
+		name: "all, in reverse order", xml: diagramOf(startEnd+undone("A")+undone("B")+script("C", does("C"))+throw("X", onCompensation), "S>A", "A>B", "B>C", "C>X", "X>E"),
+		want: "+S -S +A -A +B -B +C -C +X +uB -uB +uA -uA -X +E -E completed", has: `"done":" A B C uB uA"`,
+	},
+	{
+		name: "an end event", xml: diagramOf(start+undone("A")+ending("X", onCompensation), "S>A", "A>X"),
+		want: "+S -S +A -A +X +uA -uA -X completed",
+	},
+	{
+		name: "one activity", xml: diagramOf(startEnd+undone("A")+undone("B")+compensates("X", "A"), "S>A", "A>B", "B>X", "X>E"),
+		want: "+S -S +A -A +B -B +X +uA -uA -X +E -E completed",
+	},
+	{
+		name: "nothing has completed", xml: diagramOf(startEnd+undone("A")+throw("X", onCompensation)+throw("Y", onCompensation), "S>X", "X>A", "A>Y", "Y>E"),
+		want: "+S -S +X -X +A -A +Y +uA -uA -Y +E -E completed",
+	},
+	{
+		name: "each at most once", xml: diagramOf(startEnd+undone("A")+undone("B")+compensates("X", "A")+throw("Y", onCompensation)+throw("Z", onCompensation), "S>A", "A>B", "B>X", "X>Y", "Y>Z", "Z>E"),
+		want: "+S -S +A -A +B -B +X +uA -uA -X +Y +uB -uB -Y +Z -Z +E -E completed",
+	},
+	{
+		name: "each time, in a circle", xml: diagramOf(startEnd+gateway("exclusive", "M")+undone("A")+script("N", "n = (n ?? 0) + 1")+gateway("exclusive", "G", `default="G_X"`)+throw("X", onCompensation), "S>M", "M>A", "A>N", "N>G", "G>M:n < 3", "G>X", "X>E"),
+		want: "+S -S +M -M +A -A +N -N +G -G +M -M +A -A +N -N +G -G +M -M +A -A +N -N +G -G +X +uA -uA +uA -uA +uA -uA -X +E -E completed",
+	},
+	{
+		name: "each instance, the last first", xml: diagramOf(startEnd+loops(script("A", `r = item`), restoring)+handled("A", strings.Replace(script("uA", `done = (done ?? "") + item`), "<scriptTask", `<scriptTask isForCompensation="true"`, 1))+undone("B")+compensates("X", "A"), "S>A", "A>B", "B>X", "X>E"),
+		want: "+S -S +A +A -A +A -A +A -A -A +B -B +X +uA -uA +uA -uA +uA -uA -X +E -E completed", has: `"done":" Bcba"`,
+	},
+	{
+		name: "an activity with instances that has not completed", xml: diagramOf(startEnd+end2+gateway("parallel", "F")+loops(`<userTask id="A"></userTask>`, atOnce)+undo("A")+undone("B")+throw("X", onCompensation)+ending("T", `<terminateEventDefinition/>`), "S>F", "F>A", "F>B", "B>X", "X>T", "A>E"),
+		want: "+S -S +F -F +A +A A~ +A A~ +A A~ +B -B +X +uB -uB -X +T -T terminated",
+	},
+	{
+		name: "only what has completed", xml: diagramOf(startEnd+gateway("parallel", "F")+undone("A")+timer("intermediateCatchEvent", `id="W"`, "PT1H")+undone("B")+throw("X", onCompensation)+gateway("parallel", "J"), "S>F", "F>A", "A>X", "X>J", "F>W", "W>B", "B>J", "J>E"),
+		want: "+S -S +F -F +A -A +W W~ +X +uA -uA -X !W -W +B -B +J -J +E -E completed",
+	},
+	{
+		name: "a handler with instances sees what its activity saw", xml: diagramOf(startEnd+strings.Replace(script("A", "r = who"), "><script", `><extensionElements><tapedeck:input name="who" value="= list"/></extensionElements><script`, 1)+
+			handled("A", strings.Replace(loops(script("uA", `done = (done ?? "") + one`), `<multiInstanceLoopCharacteristics isSequential="true" tapedeck:collection="= who" tapedeck:element="one"/>`), "<scriptTask", `<scriptTask isForCompensation="true"`, 1))+throw("X", onCompensation), "S>A", "A>X", "X>E"),
+		want: "+S -S +A -A +X +uA +uA -uA +uA -uA +uA -uA -uA -X +E -E completed", has: `"done":"abc"`,
+	},
+	{
+		name: "a sub-process: all in it", xml: diagramOf(startEnd+undone("A")+sub("P1", "1", undone("B")+undone("C"), "S1>B", "B>C")+undone("D")+throw("X", onCompensation), "S>A", "A>P1", "P1>D", "D>X", "X>E"),
+		want: "+S -S +A -A +P1 +S1 -S1 +B -B +C -C -P1 +D -D +X +uD -uD +P1 +uC -uC +uB -uB -P1 +uA -uA -X +E -E completed",
+	},
+	{
+		name: "a sub-process in a sub-process", xml: diagramOf(startEnd+sub("P1", "1", sub("P2", "2", undone("B"), "S2>B")+undone("C"), "S1>P2", "P2>C")+compensates("X", "P1"), "S>P1", "P1>X", "X>E"),
+		want: "+S -S +P1 +S1 -S1 +P2 +S2 -S2 +B -B -P2 +C -C -P1 +X +P1 +uC -uC +P2 +uB -uB -P2 -P1 -X +E -E completed",
+	},
+	{
+		name: "a sub-process in which nothing can be compensated any more", xml: diagramOf(startEnd+sub("P1", "1", undone("B")+throw("Y", onCompensation), "S1>B", "B>Y")+throw("X", onCompensation), "S>P1", "P1>X", "X>E"),
+		want: "+S -S +P1 +S1 -S1 +B -B +Y +uB -uB -Y -P1 +X -X +E -E completed",
+	},
+	{
+		name: "in a sub-process, only what is in it", xml: diagramOf(startEnd+undone("A")+sub("P1", "1", undone("B")+throw("Y", onCompensation), "S1>B", "B>Y"), "S>A", "A>P1", "P1>E"),
+		want: "+S -S +A -A +P1 +S1 -S1 +B -B +Y +uB -uB -Y -P1 +E -E completed",
+	},
+	{
+		name: "a sub-process with a handler", xml: diagramOf(startEnd+sub("P1", "1", undone("B"), "S1>B")+undo("P1")+throw("X", onCompensation), "S>P1", "P1>X", "X>E"),
+		want: "+S -S +P1 +S1 -S1 +B -B -P1 +X +uP1 -uP1 -X +E -E completed",
+	},
+	{
+		name: "a sub-process with an event sub-process that does all itself", xml: diagramOf(startEnd+sub("P1", "1", undone("B")+eventSub("H", "true", onCompensation, script("T", does("T")), "HA>T", "T>HZ"), "S1>B")+throw("X", onCompensation), "S>P1", "P1>X", "X>E"),
+		want: "+S -S +P1 +S1 -S1 +B -B -P1 +X +P1 !H +H +HA -HA +T -T +HZ -HZ -H -P1 -X +E -E completed", has: `"done":" B T"`,
+	},
+	{
+		name: "an event sub-process that throws", xml: diagramOf(startEnd+sub("P1", "1", undone("B")+undone("C")+eventSub("H", "true", onCompensation, undone("T")+compensates("Y", "B")+throw("Z", onCompensation), "HA>T", "T>Y", "Y>Z", "Z>HZ"), "S1>B", "B>C")+throw("X", onCompensation), "S>P1", "P1>X", "X>E"),
+		want: "+S -S +P1 +S1 -S1 +B -B +C -C -P1 +X +P1 !H +H +HA -HA +T -T +Y +uB -uB -Y +Z +uT -uT +uC -uC -Z +HZ -HZ -H -P1 -X +E -E completed",
+	},
+	{
+		name: "the instances of a sub-process see their own variables", xml: diagramOf(startEnd+loops(sub("P1", "1", script("B", `v = item`)+handled("B", strings.Replace(script("uB", `done = (done ?? "") + item + v`), "<scriptTask", `<scriptTask isForCompensation="true"`, 1)), "S1>B"), strings.Replace(restoring, `"item"/>`, `"item" tapedeck:outputCollection="all" tapedeck:outputElement="= v"/>`, 1))+throw("X", onCompensation), "S>P1", "P1>X", "X>E"),
+		want: "+S -S +P1 +P1 +S1 -S1 +B -B -P1 +P1 +S1 -S1 +B -B -P1 +P1 +S1 -S1 +B -B -P1 -P1 +X +P1 +uB -uB -P1 +P1 +uB -uB -P1 +P1 +uB -uB -P1 -X +E -E completed", has: `"done":"ccbbaa"`,
+	},
+	{
+		name: "what an instance throws is its own", xml: diagramOf(startEnd+loops(sub("P1", "1", undone("B")+throw("Y", onCompensation), "S1>B", "B>Y"), twice), "S>P1", "P1>E"),
+		want: "+S -S +P1 +P1 +S1 -S1 +B -B +Y +uB -uB -Y -P1 +P1 +S1 -S1 +B -B +Y +uB -uB -Y -P1 -P1 +E -E completed",
+	},
+	{
+		name: "an event sub-process for errors compensates what is around it", xml: diagramOf(startEnd+undone("A")+undone("B")+ending("Y", stopping)+eventSub("H", "true", stopping, undone("T")+throw("X", onCompensation), "HA>T", "T>X", "X>HZ"), "S>A", "A>B", "B>Y"),
+		want: "+S -S +A -A +B -B +Y xY !H +H +HA -HA +T -T +X +uT -uT +uB -uB +uA -uA -X +HZ -HZ -H completed",
+	},
+	{
+		name: "what a sub-process that failed has done is not compensated", xml: diagramOf(startEnd+undone("A")+sub("P1", "1", undone("B")+ending("Y", stopping), "S1>B", "B>Y")+boundary("R", "P1", "true", stopping)+throw("X", onCompensation), "S>A", "A>P1", "P1>E", "R>X", "X>E"),
+		want: "+S -S +A -A +P1 +S1 -S1 +B -B +Y xY !R +R -R +X +uA -uA -X +E -E completed",
+	},
+	{
+		name: "an error of a handler is thrown by the event", xml: diagramOf(startEnd+sub("P1", "1", undone("A")+sub("P2", "2", script("B", does("B"))+handled("B", `<subProcess id="uB" isForCompensation="true"><startEvent id="U1"/>`+ending("U2", stopping)+flowsOf("U1>U2")+`</subProcess>`)+eventSub("K", "true", stopping, ""), "S2>B")+boundary("Q", "P2", "true", stopping)+throw("X", onCompensation), "S1>A", "A>P2", "P2>X")+boundary("R", "P1", "true", stopping)+script("C", does("C")), "S>P1", "P1>E", "R>C", "C>E"),
+		want: "+S -S +P1 +S1 -S1 +A -A +P2 +S2 -S2 +B -B -P2 +X +P2 +uB +U1 -U1 +U2 xU2 !R +R -R +C -C +E -E completed", has: `"done":" A B C"`,
+	},
+	{
+		name: "an event sub-process goes on after a handler has failed", xml: diagramOf(startEnd+undone("A")+script("B", does("B"))+handled("B", `<subProcess id="uB" isForCompensation="true"><startEvent id="U1"/>`+ending("U2", stopping)+flowsOf("U1>U2")+`</subProcess>`)+throw("X", onCompensation)+eventSub("H", "true", stopping, throw("Y", onCompensation), "HA>Y", "Y>HZ"), "S>A", "A>B", "B>X", "X>E"),
+		want: "+S -S +A -A +B -B +X +uB +U1 -U1 +U2 xU2 !H +H +HA -HA +Y +uA -uA -Y +HZ -HZ -H completed",
+	},
+	{
+		name: "an error that nothing catches", xml: diagramOf(startEnd+undone("A")+handled("B", `<scriptTask id="uB" isForCompensation="true"><script>x = 1 / 0</script></scriptTask>`)+script("B", does("B"))+throw("X", onCompensation), "S>A", "A>B", "B>X", "X>E"),
+		want: "+S -S +A -A +B -B +X +uB xuB failed", fails: `"uB" failed`,
+	},
+	{
+		name: "an escalation of a handler", xml: diagramOf(startEnd+sub("P1", "1", script("B", does("B"))+handled("B", `<subProcess id="uB" isForCompensation="true"><startEvent id="U1"/>`+throw("U2", onLate)+`<endEvent id="U3"/>`+flowsOf("U1>U2", "U2>U3")+`</subProcess>`)+throw("X", onCompensation), "S1>B", "B>X")+boundary("R", "P1", "false", onLate), "S>P1", "P1>E", "R>E"),
+		want: "+S -S +P1 +S1 -S1 +B -B +X +uB +U1 -U1 +U2 !R -U2 +R -R +U3 -U3 -uB +E -E -X -P1 +E -E completed",
+	},
+	{
+		name: "what interrupts ends the handlers", xml: diagramOf(startEnd+sub("P1", "1", undone("A")+script("B", does("B"))+handled("B", `<userTask id="uB" isForCompensation="true"/>`)+throw("X", onCompensation), "S1>A", "A>B", "B>X")+boundary("R", "P1", "true", inAnHour), "S>P1", "P1>E", "R>E"),
+		want: "+S -S +P1 R~ +S1 -S1 +A -A +B -B +X +uB uB~ !R +R -R +E -E completed",
+	},
+	{
+		name: "a terminate event ends the handlers", xml: diagramOf(startEnd+gateway("parallel", "F")+script("B", does("B"))+handled("B", `<userTask id="uB" isForCompensation="true"/>`)+throw("X", onCompensation)+timer("intermediateCatchEvent", `id="W"`, "PT1H")+ending("T", `<terminateEventDefinition/>`), "S>F", "F>B", "B>X", "X>E", "F>W", "W>T"),
+		want: "+S -S +F -F +B -B +W W~ +X +uB uB~ !W -W +T -T terminated",
+	},
+	{
+		name: "two events at once: the second waits for the first", xml: diagramOf(startEnd+undone("A")+script("B", does("B"))+handled("B", timer("intermediateCatchEvent", `id="no"`, "PT1H")[:0]+`<subProcess id="uB" isForCompensation="true"><startEvent id="U1"/>`+timer("intermediateCatchEvent", `id="U2"`, "PT1H")+`<endEvent id="U3"/>`+flowsOf("U1>U2", "U2>U3")+`</subProcess>`)+gateway("parallel", "F")+gateway("parallel", "J")+throw("X", onCompensation)+compensates("Y", "A"), "S>A", "A>B", "B>F", "F>X", "F>Y", "X>J", "Y>J", "J>E"),
+		want: "+S -S +A -A +B -B +F -F +X +Y +uB +U1 -U1 +U2 U2~ !U2 -U2 +U3 -U3 -uB +uA -uA -X -Y +J -J +E -E completed",
+	},
+	{
+		name: "what completes meanwhile is not compensated", xml: diagramOf(startEnd+undone("A")+gateway("parallel", "F")+gateway("parallel", "J")+throw("X", onCompensation)+undone("B")+compensates("Y", "B"), "S>A", "A>F", "F>X", "F>B", "X>J", "B>J", "J>Y", "Y>E"),
+		want: "+S -S +A -A +F -F +X +B -B +uA -uA -X +J -J +Y +uB -uB -Y +E -E completed",
+	},
+	{
+		name: "a call activity has its handler, and what it did is its own", xml: called(processOf("P", startEnd+`<callActivity id="C" calledElement="Q"/>`+undo("C")+throw("X", onCompensation), "S>C", "C>X", "X>E"), undone("A")+throw("Y", onCompensation)+undone("B"), "QS>A", "A>Y", "Y>B", "B>QE"),
+		want: "+S -S +C +QS -QS +A -A +Y +uA -uA -Y +B -B +QE -QE -C +X +uC -uC -X +E -E completed",
+	},
+	{
+		name: "a call activity as a handler", xml: called(processOf("P", startEnd+script("A", does("A"))+handled("A", `<callActivity id="uA" calledElement="Q" isForCompensation="true"/>`)+throw("X", onCompensation), "S>A", "A>X", "X>E"), script("T", does("T")), "QS>T", "T>QE"),
+		want: "+S -S +A -A +X +uA +QS -QS +T -T +QE -QE -uA -X +E -E completed", has: `"done":" A T"`,
+	},
+	{
+		name: "an event sub-process that has completed", xml: diagramOf(startEnd+eventSub("H", "false", inAnHour, undone("A"), "HA>A", "A>HZ")+timer("intermediateCatchEvent", `id="W"`, "PT2H")+throw("X", onCompensation), "S>W", "W>X", "X>E"),
+		want: "H~ +S -S +W W~ !H +H +HA -HA +A -A +HZ -HZ -H !W -W +X +H +uA -uA -H -X +E -E completed",
+	},
+	{
+		name: "a gateway that joins waits for the event, not for the handler", xml: diagramOf(startEnd+gateway("inclusive", "F")+gateway("inclusive", "J")+undone("A")+throw("X", onCompensation)+script("B", does("B")), "S>F", "F>A", "F>B", "A>X", "X>J", "B>J", "J>E"),
+		want: "+S -S +F -F +A -A +B -B +X +uA -uA -X +J -J +E -E completed",
+	},
+}
+
+// TestCompensation: what is compensated, in which order, and with which variables. A walk that
+// is cut off after any event, and continued, takes the same decisions.
+func TestCompensation(t *testing.T) {
+	for _, tt := range compensations {
+		t.Run(tt.name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				for n := range 6 {
+					h := newHost(t, withEscalations(tt.xml), "list", []string{"a", "b", "c"})
+					var err error
+					if n == 0 {
+						_, err = h.run()
+					} else {
+						err = h.cutOff(n)
+					}
+					got := h.trace()
+					if (err == nil) != (tt.fails == "") || err != nil && !strings.Contains(err.Error(), tt.fails) || n == 0 && got != tt.want || sorted(got) != sorted(tt.want) {
+						t.Errorf("cut off every %d events: %v\ngot  %s\nwant %s", n, err, got, tt.want)
+					}
+					if got := values(h.state()); !strings.Contains(got, tt.has) {
+						t.Errorf("the variables are %s, want %s", got, tt.has)
+					}
+					h.checkOnce()
+				}
+			})
+		})
+	}
+}
+
+// compensated returns what activations compensate, as the log says it.
+func (h *host) compensated() string {
+	var out []string
+	names := map[string]string{}
+	for ev := range h.events(func(e *tapedeck.Event) bool { return e.Type == tapedeck.WorkflowEntered }) {
+		d, _ := payload.DecodeAs[payload.WorkflowEntered](ev)
+		names[d.Activation] = d.Element
+		if d.Compensates != "" {
+			out = append(out, fmt.Sprint(d.Element, " in ", names[d.Scope], " for ", names[d.Compensates], " ", d.Compensates))
+		}
+	}
+	return strings.Join(out, ", ")
+}
