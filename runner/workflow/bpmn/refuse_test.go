@@ -94,8 +94,6 @@ var refusals = []struct{ name, inside, element, sentence string }{
 	{"escalation of a task", `<boundaryEvent id="b" attachedToRef="t"><escalationEventDefinition/></boundaryEvent>`, "b", "a userTask throws no escalation, so the boundary event at t never happens"},
 	{"escalation at the start", `<startEvent id="s"><escalationEventDefinition/></startEvent>`, "s", "only an event sub-process can begin with an escalation"},
 	{"error that is thrown in between", `<intermediateThrowEvent id="t"><errorEventDefinition/></intermediateThrowEvent>`, "t", "an intermediateThrowEvent cannot have an error trigger"},
-	{"compensation", `<intermediateThrowEvent id="t"><compensateEventDefinition/></intermediateThrowEvent>`, "t", "compensation is not supported"},
-	{"compensation task", `<task id="c" isForCompensation="true"/>`, "c", "compensation is not supported"},
 	{"conditional", `<intermediateCatchEvent id="t"><conditionalEventDefinition/></intermediateCatchEvent>`, "t", "conditional events are not supported"},
 	{"cancel", `<endEvent id="e"><cancelEventDefinition/></endEvent>`, "e", "cancel events belong to transactions"},
 	{"unknown trigger", `<endEvent id="e"><fooEventDefinition/></endEvent>`, "e", "fooEventDefinition is no trigger"},
@@ -198,7 +196,7 @@ var refusals = []struct{ name, inside, element, sentence string }{
 }
 
 func TestRefused(t *testing.T) {
-	for _, c := range refusals {
+	for _, c := range append(refusals, compensationRefusals...) {
 		t.Run(c.name, func(t *testing.T) {
 			file := whole(c.inside)
 			line := 0
@@ -235,7 +233,9 @@ func TestOneProblem(t *testing.T) {
 		`<startEvnt id="s"/>`: "startEvnt is no element",
 		`</process><escalation id="x"/><escalation id="x"/><error/><error/><process id="q">`: "the id x is not unique",
 		`<endEvnt id="e"/>`: "endEvnt is no element",
-		`<subProcess id="t"><transaction id="x"/></subProcess>`: "transactions",
+		`<subProcess id="t"><transaction id="x"/></subProcess>`:                                                                                                                                   "transactions",
+		`<transaction id="t"/><intermediateThrowEvent id="x"><compensateEventDefinition activityRef="t"/></intermediateThrowEvent>`:                                                               "transactions",
+		`<boundaryEvent id="b" attachedToRef="t"><compensateEventDefinition/></boundaryEvent><adHocSubProcess id="u" isForCompensation="true"/><association id="a" sourceRef="b" targetRef="u"/>`: "ad hoc sub-processes",
 	} {
 		_, err := bpmn.Read(strings.NewReader(whole(inside)), bpmn.Options{})
 		var e *bpmn.Error
@@ -462,7 +462,7 @@ func FuzzRead(f *testing.F) {
 		}
 		f.Add(data)
 	}
-	for _, c := range refusals {
+	for _, c := range append(refusals, compensationRefusals...) {
 		f.Add([]byte(whole(c.inside)))
 	}
 	f.Add([]byte(rooted(`<endEvent id="e">{d1}</endEvent>`, `signalEventDefinition signalRef="d1"><endEvent>{d1}</endEvent></signalEventDefinition>`)))
