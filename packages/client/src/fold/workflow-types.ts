@@ -62,6 +62,7 @@ export interface WorkflowActivation {
   end_offset?: number;
   started_at: string;
   ended_at?: string;
+  compensates?: string; // the completed activation that it compensates
 }
 
 export interface WorkflowToken {

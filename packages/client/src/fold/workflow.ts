@@ -117,7 +117,7 @@ export class WorkflowFold extends WorkflowState {
     );
     const [starts, thread, attempt] = [r.strings("starts"), r.str("thread"), r.int("attempt")];
     const [flows, variables, index] = [r.strings("flows"), r.object("variables"), r.optionalInt("index")];
-    const items = r.raw("items");
+    const [items, compensates] = [r.raw("items"), r.str("compensates")];
     if (!r.ok || !id || element === undefined) return;
     for (const flow of flows) this.take(scope, flow, "");
     if (flows.length === 0 && index === undefined) this.take(scope, "", element);
@@ -129,7 +129,7 @@ export class WorkflowFold extends WorkflowState {
       offset: e.offset,
       started_at: e.timestamp,
       body: false,
-      ...given({ name, type, scope }),
+      ...given({ name, type, scope, compensates }),
     };
     if (!before && index !== undefined) a.index = index;
     this.open.set(id, a);
@@ -198,6 +198,7 @@ export class WorkflowFold extends WorkflowState {
     const [flows, targets, variables] = [r.strings("flows"), r.strings("targets"), r.object("variables")];
     const terminates = r.bool("terminates");
     r.str("element");
+    r.bool("compensable"); // what a runner needs
     const a = this.open.get(id);
     if (!r.ok || !a) return;
     const scope = a.scope ?? "";

@@ -1,0 +1,74 @@
+package workflow_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
+	"github.com/tapedeck/tapedeck/view"
+)
+
+// undo is a handler of an agent for a task.
+func undo(id, prompt string) string {
+	return `<boundaryEvent id="C` + id + `" attachedToRef="` + id + `"><compensateEventDefinition/></boundaryEvent><association id="A` + id + `" sourceRef="C` + id + `" targetRef="Undo` + id + `"/>` +
+		strings.Replace(task("Undo"+id, "a", prompt), "<serviceTask", `<serviceTask isForCompensation="true"`, 1)
+}
+
+// compensating undoes a trip: a train, and in a sub-process, with its own variable, a room for
+// each night.
+var compensating = xmlOf(task("Train", "a", "train")+undo("Train", "no {{ r_Train }}")+
+	`<subProcess id="Trip"><extensionElements><tapedeck:input name="nights" value='= ["mo", "tu"]'/></extensionElements><startEvent id="TS"/>`+
+	strings.Replace(task("Room", "b", "room {{ night }}"), "/>", `><multiInstanceLoopCharacteristics isSequential="true" tapedeck:collection="= nights" tapedeck:element="night"/></serviceTask>`, 1)+undo("Room", "no {{ night }} of {{ string(len(nights)) }}")+
+	`<sequenceFlow id="t1" sourceRef="TS" targetRef="Room"/></subProcess>`+
+	`<intermediateThrowEvent id="X"><compensateEventDefinition/></intermediateThrowEvent>`, "S>Train", "Train>Trip", "Trip>X", "X>E")
+
+// TestKilledWhileItCompensates kills the server at each append of a workflow in turn. Each
+// activity is compensated once, in reverse order.
+func TestKilledWhileItCompensates(t *testing.T) {
+	const want = `{"r_Room":"room tu","r_Train":"train","r_UndoRoom":"no mo of 2","r_UndoTrain":"no train","task":"go"}`
+	for n := int64(2); n < 50; n++ {
+		synctest.Test(t, func(t *testing.T) {
+			s := newServer(t, nil)
+			s.run("s", compensating, nil)
+			for kills := n; ; kills++ {
+				s.restart(n)
+				s.settle("s")
+				if !s.store.dead.Load() || kills > n+80 {
+					break
+				}
+			}
+			s.restart(0)
+			s.settle("s")
+			w := s.workflow("s")
+			if got, _ := json.Marshal(w.Variables); w.Outcome != view.WorkflowCompleted || string(got) != want {
+				t.Errorf("killed every %d appends it is %s with %s: %s", n, w.Status, got, w.Message)
+			}
+			var order []string
+			names := map[string]string{}
+			for ev := range tapedeck.Events(t.Context(), s.log, "s", 0) {
+				if d, err := payload.DecodeAs[payload.WorkflowEntered](ev); ev.Type == tapedeck.WorkflowEntered && err == nil {
+					names[d.Activation] = d.Element
+					if d.Compensates != "" {
+						order = append(order, fmt.Sprint(d.Element, " for ", names[d.Compensates], d.Compensates, " in ", names[d.Scope]))
+					}
+				}
+			}
+			if got := strings.Join(order, ", "); got != "Trip for Trip3 in X, UndoRoom for Room7 in Trip, UndoRoom for Room6 in Trip, UndoTrain for Train2 in X" {
+				t.Errorf("killed every %d appends the order is %s", n, got)
+			}
+			complete := map[string]int{}
+			for _, r := range s.runs("s") {
+				if thread, ok := strings.CutSuffix(r, " complete"); ok {
+					complete[thread]++
+				}
+			}
+			if got := fmt.Sprint(complete); got != "map[main:1 thread_Room:1 thread_Room_2:1 thread_Train:1 thread_UndoRoom:1 thread_UndoRoom_2:1 thread_UndoTrain:1]" {
+				t.Errorf("killed every %d appends the complete runs are %s", n, got)
+			}
+		})
+	}
+}
