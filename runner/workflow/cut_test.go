@@ -128,7 +128,7 @@ func (m *maker) id(prefix string) string {
 
 // block adds a block and returns its first and its last element.
 func (m *maker) block(depth int) (first, last string) {
-	kinds := 8
+	kinds := 9
 	if depth == 0 {
 		kinds = 4
 	}
@@ -156,6 +156,9 @@ func (m *maker) block(depth int) (first, last string) {
 		return m.branches("inclusive", depth)
 	case 6:
 		return m.escalates(depth)
+	case 7:
+		id := m.compensates(depth)
+		return id, id
 	}
 	id := m.sub(depth, false)
 	return id, id
@@ -174,6 +177,44 @@ func (m *maker) escalates(depth int) (first, last string) {
 	m.nodes.WriteString(gateway("exclusive", join))
 	m.flows = append(m.flows, id+">"+join, caught+">"+join)
 	return id, join
+}
+
+// compensates adds a sub-process in which some tasks and what is around them are compensated.
+func (m *maker) compensates(depth int) (id string) {
+	around := &maker{T: m.T, n: m.n}
+	x := around.id("X")
+	first, last := around.undone(depth-1, "done_"+x)
+	if rapid.Bool().Draw(m.T, "all") {
+		around.nodes.WriteString(throw(x, onCompensation))
+	} else {
+		around.nodes.WriteString(compensates(x, last))
+	}
+	id, m.n = around.id("P"), around.n
+	fmt.Fprintf(&m.nodes, `<subProcess id="%s"><startEvent id="S%[1]s"/><endEvent id="E%[1]s"/>%s%s</subProcess>`, id, around.nodes.String(), flowsOf(append(around.flows, "S"+id+">"+first, last+">"+x, x+">E"+id)...))
+	return id
+}
+
+// undone adds tasks with handlers, in sub-processes or not. The tasks add to a variable, which
+// the handlers see.
+func (m *maker) undone(depth int, done string) (first, last string) {
+	for i := range rapid.IntRange(1, 3).Draw(m.T, "undone") {
+		id := m.id("T")
+		if depth > 0 && rapid.Bool().Draw(m.T, "in") {
+			inner := &maker{T: m.T, n: m.n}
+			a, _ := inner.undone(depth-1, done)
+			m.n = inner.n
+			fmt.Fprintf(&m.nodes, `<subProcess id="%s"><startEvent id="S%[1]s"/>%s%s</subProcess>`, id, inner.nodes.String(), flowsOf(append(inner.flows, "S"+id+">"+a)...))
+		} else {
+			m.nodes.WriteString(script(id, strings.ReplaceAll(does(id), "done", done)) + handled(id, strings.Replace(agentTask("u"+id, id+" {{ "+done+" }}", "r_"+id), "<serviceTask", `<serviceTask isForCompensation="true"`, 1)))
+		}
+		if i == 0 {
+			first = id
+		} else {
+			m.flows = append(m.flows, last+">"+id)
+		}
+		last = id
+	}
+	return first, last
 }
 
 func (m *maker) branches(kind string, depth int) (first, last string) {
