@@ -109,12 +109,12 @@ func (f *WorkflowFold) left(e *tapedeck.Event) {
 		f.empty(a.Scope, e)
 		f.halted = f.halted || a.Scope == ""
 	}
+	for _, target := range d.Targets { // what goes on compensates before anything else completes
+		f.put(WorkflowToken{Element: target, Scope: a.Scope, Trigger: &WorkflowTrigger{By: "link"}})
+	}
 	for _, flow := range d.Flows {
 		f.head.Flows[flow]++
 		f.put(WorkflowToken{Flow: flow, Scope: a.Scope})
-	}
-	for _, target := range d.Targets {
-		f.put(WorkflowToken{Element: target, Scope: a.Scope, Trigger: &WorkflowTrigger{By: "link"}})
 	}
 }
 

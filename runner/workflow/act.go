@@ -123,7 +123,8 @@ func (w *walker) actEvent(n *bpmn.Node, a *view.WorkflowActivation) {
 		w.fail(a.ID, n.Event.Code, errorText(n))
 	case kind == bpmn.EscalationEvent:
 		w.escalate(n, a)
-	case kind == bpmn.CompensationEvent: // compensate does it in its turn
+	case kind == bpmn.CompensationEvent:
+		w.throwCompensation(n, a)
 	case kind == bpmn.TerminateEvent:
 		w.emit(payload.WorkflowLeft{WorkflowElement: elementOf(n), Activation: a.ID, Terminates: true})
 		w.look(a.Scope)
@@ -163,12 +164,12 @@ func triggered(n *bpmn.Node, a *view.WorkflowActivation) map[string]any {
 
 // leave ends an activation: its outputs and the flows that it takes are one decision.
 func (w *walker) leave(n *bpmn.Node, a *view.WorkflowActivation, set map[string]any) {
-	w.leaveNoting(n, a, set, "")
+	w.leaveWith(n, a, set, payload.WorkflowLeft{})
 }
 
-// leaveNoting ends an activation with a note for people.
-func (w *walker) leaveNoting(n *bpmn.Node, a *view.WorkflowActivation, set map[string]any, note string) {
-	p := payload.WorkflowLeft{WorkflowElement: elementOf(n), Activation: a.ID, Note: note}
+// leaveWith ends an activation with a note for people, or with tokens at other elements.
+func (w *walker) leaveWith(n *bpmn.Node, a *view.WorkflowActivation, set map[string]any, p payload.WorkflowLeft) {
+	p.WorkflowElement, p.Activation = elementOf(n), a.ID
 	err := w.compensable(n, a, &p)
 	if err == nil {
 		err = w.results(n, a, set, &p)

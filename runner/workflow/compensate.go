@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/tapedeck/tapedeck"
@@ -27,34 +28,79 @@ func (w *walker) compensable(n *bpmn.Node, a *view.WorkflowActivation, p *payloa
 	return nil
 }
 
-// compensate takes the next step of an event that throws compensation. In a scope only one of
-// them compensates at a time: otherwise an activity would be compensated before what was done
-// after it.
-func (w *walker) compensate() bool {
-	if !w.d.compensates {
-		return false
+// throwCompensation compensates the next activity, or lets the token of the event go on if none
+// is left. In a scope only one event compensates at a time: otherwise an activity would be
+// compensated before what was done after it.
+func (w *walker) throwCompensation(n *bpmn.Node, a *view.WorkflowActivation) {
+	switch {
+	case a.Inside > 0:
+		return
+	case n.Event.GoesOn && !w.wentOn(a):
+		w.leaveWith(n, a, nil, payload.WorkflowLeft{Targets: []string{n.ID}})
+		return
 	}
-	open, busy := w.fold.AllOpen(), map[string]bool{}
-	for _, a := range open {
-		busy[a.From] = busy[a.From] || a.Compensating != nil
+	scopes := w.compensated(n, a)
+	for _, scope := range scopes {
+		if by := w.compensator(scope); by != "" && by != a.ID {
+			w.blocked[scope] = append(w.blocked[scope], a.ID)
+			return
+		}
 	}
-	for _, a := range open {
-		n := w.node(a)
-		if n == nil || !n.ThrowsCompensation() || a.Inside > 0 || a.Status == view.ActivationFailed {
-			continue
+	w.lock(scopes, a.ID)
+	switch c := w.lastCompleted(n, a, scopes); {
+	case c != nil:
+		w.undo(c, a.ID)
+		return
+	case n.Event.GoesOn:
+		w.emit(payload.WorkflowLeft{WorkflowElement: elementOf(n), Activation: a.ID})
+		w.look(a.Scope)
+	default:
+		w.leave(n, a, nil)
+	}
+	w.wakeThrower()
+}
+
+// lock makes an event the one that compensates in scopes, until it ends.
+func (w *walker) lock(scopes []string, id string) {
+	if w.compensators == nil {
+		w.compensators, w.blocked = map[string]string{}, map[string][]string{}
+	}
+	for _, scope := range scopes {
+		w.compensators[scope] = id
+	}
+}
+
+// compensator returns the event that compensates in a scope, "" for none.
+func (w *walker) compensator(scope string) string {
+	if id, locked := w.compensators[scope]; locked && w.fold.Open(id) == nil {
+		delete(w.compensators, scope)
+	}
+	return w.compensators[scope]
+}
+
+// wakeThrower looks at an event that waits for another one which has ended. It reports false if
+// there is none.
+func (w *walker) wakeThrower() bool {
+	for _, scope := range slices.Sorted(maps.Keys(w.blocked)) {
+		for w.compensator(scope) == "" && len(w.blocked[scope]) > 0 {
+			id := w.blocked[scope][0]
+			if w.blocked[scope] = w.blocked[scope][1:]; w.fold.Open(id) != nil {
+				w.look(id)
+				return true
+			}
 		}
-		scopes := w.compensated(n, a)
-		if slices.ContainsFunc(scopes, func(scope string) bool { return busy[scope] }) {
-			continue
+		if len(w.blocked[scope]) == 0 {
+			delete(w.blocked, scope)
 		}
-		if c := w.lastCompleted(n, a, scopes); c != nil {
-			w.undo(c, a.ID)
-		} else {
-			w.leave(n, a, nil)
-		}
-		return true
 	}
 	return false
+}
+
+// wentOn reports whether an activation is that of an event whose token does not wait for the
+// compensation. The event is entered again for that, without a flow.
+func (w *walker) wentOn(a *view.WorkflowActivation) bool {
+	n := w.node(a)
+	return a.Trigger != nil && n != nil && n.ThrowsCompensation()
 }
 
 // compensated returns the scopes in which an event compensates: its own and, for one in an event

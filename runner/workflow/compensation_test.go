@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -35,11 +36,18 @@ func loops(element, loop string) string {
 	return strings.Replace(element, ">", ">"+loop, 1)
 }
 
+// later is a handler that takes an hour.
+func later(id string) string {
+	return `<subProcess id="` + id + `" isForCompensation="true"><startEvent id="U1"/>` + timer("intermediateCatchEvent", `id="U2"`, "PT1H") + `<endEvent id="U3"/>` + flowsOf("U1>U2", "U2>U3") + `</subProcess>`
+}
+
 const (
-	twice     = `<multiInstanceLoopCharacteristics isSequential="true"><loopCardinality>2</loopCardinality></multiInstanceLoopCharacteristics>`
-	atOnce    = `<multiInstanceLoopCharacteristics tapedeck:collection="= list" tapedeck:element="item"/>`
-	stopping  = `<errorEventDefinition errorRef="err"/>`
-	restoring = `<multiInstanceLoopCharacteristics isSequential="true" tapedeck:collection="= list" tapedeck:element="item"/>`
+	halfAnHour = `<timerEventDefinition><timeDuration>PT30M</timeDuration></timerEventDefinition>`
+	goesOn     = `<compensateEventDefinition waitForCompletion="false"/>`
+	twice      = `<multiInstanceLoopCharacteristics isSequential="true"><loopCardinality>2</loopCardinality></multiInstanceLoopCharacteristics>`
+	atOnce     = `<multiInstanceLoopCharacteristics tapedeck:collection="= list" tapedeck:element="item"/>`
+	stopping   = `<errorEventDefinition errorRef="err"/>`
+	restoring  = `<multiInstanceLoopCharacteristics isSequential="true" tapedeck:collection="= list" tapedeck:element="item"/>`
 )
 
 var compensations = []struct{ name, xml, want, has, fails string }{
@@ -142,7 +150,7 @@ var compensations = []struct{ name, xml, want, has, fails string }{
 	},
 	{
 		name: "an escalation of a handler", xml: diagramOf(startEnd+sub("P1", "1", script("B", does("B"))+handled("B", `<subProcess id="uB" isForCompensation="true"><startEvent id="U1"/>`+throw("U2", onLate)+`<endEvent id="U3"/>`+flowsOf("U1>U2", "U2>U3")+`</subProcess>`)+throw("X", onCompensation), "S1>B", "B>X")+boundary("R", "P1", "false", onLate), "S>P1", "P1>E", "R>E"),
-		want: "+S -S +P1 +S1 -S1 +B -B +X +uB +U1 -U1 +U2 !R -U2 +R -R +U3 -U3 -uB +E -E -X -P1 +E -E completed",
+		want: "+S -S +P1 +S1 -S1 +B -B +X +uB +U1 -U1 +U2 !R -U2 +R -R +U3 -U3 -uB -X -P1 +E -E +E -E completed",
 	},
 	{
 		name: "what interrupts ends the handlers", xml: diagramOf(startEnd+sub("P1", "1", undone("A")+script("B", does("B"))+handled("B", `<userTask id="uB" isForCompensation="true"/>`)+throw("X", onCompensation), "S1>A", "A>B", "B>X")+boundary("R", "P1", "true", inAnHour), "S>P1", "P1>E", "R>E"),
@@ -153,12 +161,32 @@ var compensations = []struct{ name, xml, want, has, fails string }{
 		want: "+S -S +F -F +B -B +W W~ +X +uB uB~ !W -W +T -T terminated",
 	},
 	{
-		name: "two events at once: the second waits for the first", xml: diagramOf(startEnd+undone("A")+script("B", does("B"))+handled("B", timer("intermediateCatchEvent", `id="no"`, "PT1H")[:0]+`<subProcess id="uB" isForCompensation="true"><startEvent id="U1"/>`+timer("intermediateCatchEvent", `id="U2"`, "PT1H")+`<endEvent id="U3"/>`+flowsOf("U1>U2", "U2>U3")+`</subProcess>`)+gateway("parallel", "F")+gateway("parallel", "J")+throw("X", onCompensation)+compensates("Y", "A"), "S>A", "A>B", "B>F", "F>X", "F>Y", "X>J", "Y>J", "J>E"),
-		want: "+S -S +A -A +B -B +F -F +X +Y +uB +U1 -U1 +U2 U2~ !U2 -U2 +U3 -U3 -uB +uA -uA -X -Y +J -J +E -E completed",
+		name: "two events at once: the second waits for the first", xml: diagramOf(startEnd+undone("A")+script("B", does("B"))+handled("B", later("uB"))+gateway("parallel", "F")+gateway("parallel", "J")+throw("X", onCompensation)+compensates("Y", "A"), "S>A", "A>B", "B>F", "F>X", "F>Y", "X>J", "Y>J", "J>E"),
+		want: "+S -S +A -A +B -B +F -F +X +uB +Y +U1 -U1 +U2 U2~ !U2 -U2 +U3 -U3 -uB +uA -uA -X -Y +J -J +E -E completed",
 	},
 	{
-		name: "what completes meanwhile is not compensated", xml: diagramOf(startEnd+undone("A")+gateway("parallel", "F")+gateway("parallel", "J")+throw("X", onCompensation)+undone("B")+compensates("Y", "B"), "S>A", "A>F", "F>X", "F>B", "X>J", "B>J", "J>Y", "Y>E"),
-		want: "+S -S +A -A +F -F +X +B -B +uA -uA -X +J -J +Y +uB -uB -Y +E -E completed",
+		name: "an event in an event sub-process waits for one that is beside that", xml: diagramOf(startEnd+undone("A")+script("B", does("B"))+handled("B", later("uB"))+throw("X", onCompensation)+eventSub("H", "false", halfAnHour, throw("Y", onCompensation), "HA>Y", "Y>HZ"), "S>A", "A>B", "B>X", "X>E"),
+		want: "H~ +S -S +A -A +B -B +X +uB +U1 -U1 +U2 U2~ !H +H +HA -HA +Y !U2 -U2 +U3 -U3 -uB +uA -uA -X -Y +E -E +HZ -HZ -H completed",
+	},
+	{
+		name: "an event goes on when the one for which it waited was interrupted", xml: diagramOf(startEnd+undone("A")+script("B", does("B"))+handled("B", later("uB"))+eventSub("H", "false", halfAnHour, gateway("parallel", "F")+throw("X", onCompensation)+timer("intermediateCatchEvent", `id="W"`, "PT15M")+ending("T", `<terminateEventDefinition/>`), "HA>F", "F>X", "X>HZ", "F>W", "W>T")+timer("intermediateCatchEvent", `id="V"`, "PT40M")+throw("Y", onCompensation), "S>A", "A>B", "B>V", "V>Y", "Y>E"),
+		want: "H~ +S -S +A -A +B -B +V V~ !H +H +HA -HA +F -F +X +uB +W W~ +U1 -U1 +U2 U2~ !V -V +Y !W -W +T -T -H +uA -uA -Y +E -E completed",
+	},
+	{
+		name: "a flow that does not wait", xml: diagramOf(startEnd+undone("A")+throw("X", goesOn)+undone("B")+gateway("inclusive", "J"), "S>A", "A>X", "X>B", "B>J", "J>E"),
+		want: "+S -S +A -A +X -X +X +uA -uA -X +B -B +J -J +E -E completed", has: `"done":" A uA B"`,
+	},
+	{
+		name: "a gateway does not wait for the compensation, and the process does", xml: diagramOf(startEnd+script("A", does("A"))+handled("A", later("uA"))+throw("X", goesOn)+gateway("inclusive", "F")+gateway("inclusive", "J")+script("B", does("B")), "S>A", "A>X", "X>F", "F>B", "F>J", "B>J", "J>E"),
+		want: "+S -S +A -A +X -X +X +uA +F -F +U1 -U1 +B -B +J -J +U2 U2~ +E -E !U2 -U2 +U3 -U3 -uA -X completed",
+	},
+	{
+		name: "an end event has nothing to wait for", xml: diagramOf(start+undone("A")+ending("X", goesOn), "S>A", "A>X"),
+		want: "+S -S +A -A +X +uA -uA -X completed",
+	},
+	{
+		name: "what completes meanwhile is not compensated", xml: diagramOf(startEnd+script("A", does("A"))+handled("A", later("uA"))+gateway("parallel", "F")+gateway("parallel", "J")+throw("X", onCompensation)+undone("B")+compensates("Y", "B"), "S>A", "A>F", "F>X", "F>B", "X>J", "B>J", "J>Y", "Y>E"),
+		want: "+S -S +A -A +F -F +X +uA +B -B +U1 -U1 +U2 U2~ !U2 -U2 +U3 -U3 -uA -X +J -J +Y +uB -uB -Y +E -E completed",
 	},
 	{
 		name: "a call activity has its handler, and what it did is its own", xml: called(processOf("P", startEnd+`<callActivity id="C" calledElement="Q"/>`+undo("C")+throw("X", onCompensation), "S>C", "C>X", "X>E"), undone("A")+throw("Y", onCompensation)+undone("B"), "QS>A", "A>Y", "Y>B", "B>QE"),
@@ -218,4 +246,118 @@ func (h *host) compensated() string {
 		}
 	}
 	return strings.Join(out, ", ")
+}
+
+// TestCompensationInTheLog: an activity is kept only if it can be compensated, and what
+// compensates it names it.
+func TestCompensationInTheLog(t *testing.T) {
+	nothing := diagramOf(startEnd+undone("A")+sub("P1", "1", script("B", does("B")), "S1>B"), "S>A", "A>P1", "P1>E")
+	for xml, want := range map[string]string{
+		nothing: "",
+		strings.Replace(nothing, `<endEvent id="E"/>`, ending("E", onCompensation), 1):                                                     "A2",
+		diagramOf(start+sub("P1", "1", undone("B"), "S1>B")+ending("X", onCompensation), "S>P1", "P1>X"):                                   "B4 P12",
+		diagramOf(start+loops(script("A", "r = item"), restoring)+undo("A")+ending("X", onCompensation), "S>A", "A>X"):                     "A3 A4 A5 A2",
+		diagramOf(start+sub("P1", "1", undone("B")+throw("Y", onCompensation), "S1>B", "B>Y")+ending("X", onCompensation), "S>P1", "P1>X"): "B4",
+	} {
+		h := newHost(t, xml, "list", []string{"a", "b", "c"})
+		if _, err := h.run(); err != nil {
+			t.Fatal(err)
+		}
+		var kept []string
+		for ev := range h.events(func(e *tapedeck.Event) bool { return e.Type == tapedeck.WorkflowLeft }) {
+			if d, _ := payload.DecodeAs[payload.WorkflowLeft](ev); d.Compensable {
+				kept = append(kept, d.Element+d.Activation)
+			}
+		}
+		if got := strings.Join(kept, " "); got != want {
+			t.Errorf("kept %s, want %s of %s", got, want, xml)
+		}
+	}
+	h := newHost(t, diagramOf(start+sub("P1", "1", undone("B"), "S1>B")+ending("X", onCompensation), "S>P1", "P1>X"))
+	if _, err := h.run(); err != nil || h.compensated() != "P1 in X for P1 2, uB in P1 for B 4" {
+		t.Error(err, h.compensated())
+	}
+}
+
+// TestCompensationLimits: what a run remembers is limited in number and in size. More is an error
+// of the activity.
+func TestCompensationLimits(t *testing.T) {
+	many := diagramOf(start+loops(script("A", "r = 1"), `<multiInstanceLoopCharacteristics><loopCardinality>10000</loopCardinality></multiInstanceLoopCharacteristics>`)+undo("A")+undone("B")+ending("X", `<compensateEventDefinition activityRef="B"/>`), "S>A", "A>B", "B>X")
+	h := newHost(t, many)
+	if _, err := h.run(); err == nil || !strings.Contains(err.Error(), `"B" failed: 10000 activities have completed and may be compensated, which is the limit`) {
+		t.Errorf("of 10,001 activities: %v", err)
+	}
+	large := strings.Replace(script("A", "r = 1"), "><script", `><extensionElements><tapedeck:input name="text" value="= given"/></extensionElements><script`, 1)
+	h = newHost(t, diagramOf(start+loops(large, twice)+undo("A")+ending("X", onCompensation), "S>A", "A>X"), "given", strings.Repeat("x", 1000))
+	h.runner.maxState = 2500
+	if _, err := h.run(); err == nil || !strings.Contains(err.Error(), "at most 2500 are allowed") {
+		t.Errorf("of large variables: %v", err)
+	}
+	// A sub-process whose variables do not fit once more fails where the event is.
+	in := `<subProcess id="P1"><extensionElements><tapedeck:input name="text" value="= given"/></extensionElements><startEvent id="S1"/>` + undone("B") + flowsOf("S1>B") + `</subProcess>`
+	for _, n := range []int{0, 2, 3, 4, 5} { // cut off after each event, it would only begin
+		h = newHost(t, diagramOf(startEnd+sub("P2", "2", in+ending("X", onCompensation), "S2>P1", "P1>X")+boundary("R", "P2", "true", `<errorEventDefinition camunda:errorMessageVariable="why"/>`), "S>P2", "P2>E", "R>E"), "given", strings.Repeat("x", 1000))
+		h.runner.maxState = 2500
+		var err error
+		if n == 0 {
+			_, err = h.run()
+		} else {
+			err = h.cutOff(n)
+		}
+		if got := values(h.state()); err != nil || !strings.Contains(got, `"why":"the variables of the workflow would have `) {
+			t.Errorf("cut off every %d events: %v, %s", n, err, got)
+		}
+	}
+}
+
+// TestCompensationAndResume: a handler that has failed is tried again with the variables that it
+// had, and the rest follows. So does a run that was stopped while it compensated.
+func TestCompensationAndResume(t *testing.T) {
+	for _, stopped := range []bool{false, true} {
+		inBubble(t, func(t *testing.T) {
+			handler := strings.Replace(agentTask("uA", "no {{ item }}", "r"), "<serviceTask", `<serviceTask isForCompensation="true"`, 1)
+			h := newHost(t, diagramOf(startEnd+loops(script("A", "x = item"), restoring)+handled("A", handler)+undone("B")+throw("X", onCompensation), "S>A", "A>B", "B>X", "X>E"), "list", []string{"a", "b", "c"})
+			worse := true
+			ctx, cancel := context.WithCancel(t.Context())
+			h.agent = func(_ context.Context, d tapedeck.Delegation) (tapedeck.Delegated, error) {
+				if d.Task == "no b" && worse {
+					if stopped {
+						cancel()
+					}
+					return tapedeck.Delegated{Status: tapedeck.StatusFailed, Message: "no luck"}, nil
+				}
+				return tapedeck.Delegated{Status: tapedeck.StatusComplete, Text: d.Task}, nil
+			}
+			if err := h.begin(t.Context(), ""); err != nil {
+				t.Fatal(err)
+			}
+			if err := h.walk(ctx, ""); err == nil {
+				t.Fatal("it did not fail")
+			}
+			end := payload.NewEvent(payload.RunError{Message: "no luck"})
+			if stopped {
+				end = payload.NewEvent(payload.RunFinished{Outcome: &payload.Outcome{Type: payload.OutcomeCancelled}})
+			}
+			end.Invocation = h.open
+			h.append(end)
+			worse, h.once = false, map[string]tapedeck.Delegated{}
+			first := h.open
+			if err := h.begin(t.Context(), first); err != nil {
+				t.Fatal(err)
+			}
+			if err := h.walk(t.Context(), first); err != nil {
+				t.Fatal(err)
+			}
+			want := "uB in X for B 6, uA in X for A 5, uA in X for A 4, uA in X for A 4, uA in X for A 3"
+			if stopped {
+				want = strings.Replace(want, "uA in X for A 4, ", "", 1)
+			}
+			if got := h.compensated(); got != want {
+				t.Errorf("stopped %v: compensated %s, want %s", stopped, got, want)
+			}
+			if got := values(h.state()); !strings.Contains(got, `"r":"no a"`) {
+				t.Error(got)
+			}
+		})
+	}
 }

@@ -184,11 +184,7 @@ func (m *maker) compensates(depth int) (id string) {
 	around := &maker{T: m.T, n: m.n}
 	x := around.id("X")
 	first, last := around.undone(depth-1, "done_"+x)
-	if rapid.Bool().Draw(m.T, "all") {
-		around.nodes.WriteString(throw(x, onCompensation))
-	} else {
-		around.nodes.WriteString(compensates(x, last))
-	}
+	around.nodes.WriteString(rapid.SampledFrom([]string{throw(x, onCompensation), throw(x, goesOn), compensates(x, last)}).Draw(m.T, "throws"))
 	id, m.n = around.id("P"), around.n
 	fmt.Fprintf(&m.nodes, `<subProcess id="%s"><startEvent id="S%[1]s"/><endEvent id="E%[1]s"/>%s%s</subProcess>`, id, around.nodes.String(), flowsOf(append(around.flows, "S"+id+">"+first, last+">"+x, x+">E"+id)...))
 	return id

@@ -25,22 +25,19 @@ type diagram struct {
 	mu    sync.Mutex
 	reach map[string]map[string]bool // by joining gateway: the elements from which a token can reach it
 	flows map[string]*bpmn.Flow      // by id
-
-	compensates bool // an event in it throws compensation
 }
 
 // flow returns a sequence flow, nil if there is none with this id.
 func (d *diagram) flow(id string) *bpmn.Flow { return d.flows[id] }
 
-// add adds what is in a scope and in those in it.
-func (d *diagram) add(s *bpmn.Scope) {
+// flowsIn adds the flows of a scope and of those in it.
+func flowsIn(s *bpmn.Scope, to map[string]*bpmn.Flow) {
 	for _, f := range s.Flows {
-		d.flows[f.ID] = f
+		to[f.ID] = f
 	}
 	for _, n := range s.Nodes {
-		d.compensates = d.compensates || n.ThrowsCompensation()
 		if n.Scope != nil {
-			d.add(n.Scope)
+			flowsIn(n.Scope, to)
 		}
 	}
 }
@@ -68,7 +65,7 @@ func (d *definitions) read(xml, process string) (*diagram, error) {
 	}
 	made := &diagram{Definitions: defs, reach: map[string]map[string]bool{}, flows: map[string]*bpmn.Flow{}}
 	for _, p := range defs.Processes {
-		made.add(&p.Scope)
+		flowsIn(&p.Scope, made.flows)
 	}
 	d.byKey.Put(key, made)
 	d.byKey.Trim(maxDefinitions, nil)

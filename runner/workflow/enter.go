@@ -72,7 +72,7 @@ func (w *walker) arrived(n *bpmn.Node, scope string) (flows []string) {
 // gateway.
 func (w *walker) mayGetMore(n *bpmn.Node, scope string) bool {
 	for _, a := range w.fold.AllOpen() {
-		if a.Scope == scope && w.d.reaches(a.Element, n) {
+		if a.Scope == scope && w.d.reaches(a.Element, n) && !w.wentOn(a) {
 			return true
 		}
 	}

@@ -36,7 +36,7 @@ func (w *walker) escalate(n *bpmn.Node, a *view.WorkflowActivation) {
 	}
 	on := w.catcher(bpmn.EscalationEvent, n.Event.Code, a)
 	if on == nil {
-		w.leaveNoting(n, a, nil, uncaught(n.Event))
+		w.leaveWith(n, a, nil, payload.WorkflowLeft{Note: uncaught(n.Event)})
 		return
 	}
 	caught := w.caught(on, string(bpmn.EscalationEvent))

@@ -32,6 +32,9 @@ type walker struct {
 	seen   int64           // events before this offset were folded from the log
 	asked  map[string]bool // questions that are in the log and pending
 	size   int             // of the state, or more; see fits
+
+	compensators map[string]string   // by scope: the event that compensates in it
+	blocked      map[string][]string // by scope: the events that wait for that one
 }
 
 func newWalker(r *Runner, ctx context.Context, in *tapedeck.Invocation, say func(tapedeck.Event, error) bool) *walker {
@@ -75,6 +78,9 @@ func (w *walker) restore() error {
 	w.next, w.size = w.fold.LastID()+1, stateSize(w.fold)
 	for _, a := range w.fold.AllOpen() {
 		w.todo = append(w.todo, a.ID)
+		if n := w.node(a); n != nil && n.ThrowsCompensation() && a.Inside > 0 {
+			w.lock(w.compensated(n, a), a.ID)
+		}
 	}
 	return nil
 }
@@ -253,7 +259,7 @@ func (w *walker) decide() bool {
 			return true
 		}
 	}
-	return w.armScope("", w.d.scopeOf(nil)) || w.moveToken() || w.compensate() || w.deliver() || w.fireTimer() || w.endProcess()
+	return w.armScope("", w.d.scopeOf(nil)) || w.moveToken() || w.wakeThrower() || w.deliver() || w.fireTimer() || w.endProcess()
 }
 
 // look makes the walker look at an activation, or at what is around it.

@@ -26,10 +26,9 @@ func (r *reader) compensation(d *element, n *Node) {
 		if d.attr("activityRef") != "" {
 			r.warn(where, "", "activityRef is not read: the event is of the activity to which it belongs")
 		}
-	case !d.is("waitForCompletion", true):
-		r.refuse(where, "remove waitForCompletion", "compensation that nothing waits for is not supported")
 	default:
 		n.Event.activityRef = local(d.attr("activityRef"))
+		n.Event.GoesOn = n.Kind == ThrowEvent && !d.is("waitForCompletion", true)
 	}
 }
 

@@ -23,7 +23,6 @@ func compensating(id string) string {
 var compensationRefusals = []struct{ name, inside, element, sentence string }{
 	{"compensation that is awaited", `<intermediateCatchEvent id="t"><compensateEventDefinition/></intermediateCatchEvent>`, "t", "an intermediateCatchEvent cannot have a compensation trigger"},
 	{"compensation at the start", `<startEvent id="s"><compensateEventDefinition/></startEvent>`, "s", "only an event sub-process can begin with a compensation"},
-	{"compensation that nothing waits for", `<intermediateThrowEvent id="t"><compensateEventDefinition waitForCompletion="false"/></intermediateThrowEvent>`, "t", "compensation that nothing waits for is not supported"},
 	{"compensation that may wait", `<intermediateThrowEvent id="t"><compensateEventDefinition waitForCompletion="no"/></intermediateThrowEvent>`, "t", `waitForCompletion is "no", not true or false`},
 	{"an event for compensation", `<endEvent id="e" isForCompensation="true"/>`, "e", "an endEvent cannot be for compensation"},
 	{"no association", atBorder + undoes, "b", "no association leads from the compensation event to an activity"},

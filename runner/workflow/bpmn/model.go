@@ -294,8 +294,9 @@ type Event struct {
 	Timer *Timer // nil for the start event of a process that says no time
 
 	// Activity is what an event that throws compensation compensates; nil for all that it
-	// reaches.
+	// reaches. GoesOn says that the token does not wait for that.
 	Activity    *Node
+	GoesOn      bool
 	activityRef string
 }
 

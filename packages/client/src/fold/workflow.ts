@@ -205,11 +205,11 @@ export class WorkflowFold extends WorkflowState {
     this.end(a, "completed", e);
     this.set(w, scope, variables);
     if (terminates) this.empty(scope, e);
+    for (const element of targets) this.put({ element, scope });
     for (const flow of flows) {
       w.flows[flow] = (w.flows[flow] ?? 0) + 1;
       this.put({ flow, scope });
     }
-    for (const element of targets) this.put({ element, scope });
   }
 
   failed(e: Event): void {
