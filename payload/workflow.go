@@ -87,13 +87,13 @@ type WorkflowLeft struct {
 	WorkflowElement
 	Activation string           `json:"activation,omitempty"`
 	Flows      []string         `json:"flows,omitempty"`     // the sequence flows that were taken
-	Targets    []string         `json:"targets,omitempty"`   // elements that get a token without a flow, such as the target of a link
+	Targets    []string         `json:"targets,omitempty"`   // elements that get a token without a flow: the target of a link, or an event that compensates while its token goes on
 	Variables  tapedeck.Members `json:"variables,omitempty"` // it sets these variables
 	Output     json.RawMessage  `json:"output,omitempty"`    // the result of one instance of a multi-instance element; nil for none
 	Terminates bool             `json:"terminates,omitempty"`
 	Note       string           `json:"note,omitempty"` // for people: nothing catches the escalation that it threw
 
-	// Compensable says that the activation may be compensated later, and what has completed in it.
+	// Compensable says that the activation may be compensated later, or what has completed in it.
 	Compensable bool `json:"compensable,omitempty"`
 	Common
 }

@@ -85,7 +85,7 @@ func (f *WorkflowFold) compensates(a *WorkflowActivation, id string) {
 func (f *WorkflowFold) take(a *WorkflowActivation, c *WorkflowCompensable, scope string) {
 	a.Compensating, a.From = c, scope
 	f.kept--
-	if a.Restored() {
+	if a.Reentered() {
 		a.Compensable = c.Inside
 	} else {
 		f.kept -= countCompensable(c.Inside)
@@ -93,9 +93,9 @@ func (f *WorkflowFold) take(a *WorkflowActivation, c *WorkflowCompensable, scope
 	c.Inside = nil
 }
 
-// Restored reports whether an activation is a sub-process that has completed before, and is
+// Reentered reports whether an activation is a sub-process that has completed before, and is
 // compensated now.
-func (a *WorkflowActivation) Restored() bool {
+func (a *WorkflowActivation) Reentered() bool {
 	return a.Compensating != nil && a.Compensating.Element == a.Element
 }
 

@@ -20,8 +20,8 @@ func (w *walker) act(a *view.WorkflowActivation) {
 		w.handleFailure(n, a)
 	case a.Retry, unprepared(n, a):
 		w.again(n, a)
-	case a.Restored():
-		w.actRestored(n, a)
+	case a.Reentered():
+		w.actReentered(n, a)
 	case a.Index == nil && w.armBoundary(n, a):
 		w.look(a.ID)
 	case isBody(a):

@@ -49,7 +49,7 @@ func (w *walker) throwCompensation(n *bpmn.Node, a *view.WorkflowActivation) {
 	w.lock(scopes, a.ID)
 	switch c := w.lastCompleted(n, a, scopes); {
 	case c != nil:
-		w.undo(c, a.ID)
+		w.compensate(c, a.ID)
 		return
 	case n.Event.GoesOn:
 		w.emit(payload.WorkflowLeft{WorkflowElement: elementOf(n), Activation: a.ID})
@@ -130,9 +130,9 @@ func (w *walker) lastCompleted(n *bpmn.Node, a *view.WorkflowActivation, scopes 
 	return last
 }
 
-// undo begins what compensates an activity: its handler, or the sub-process itself once more, in
+// compensate begins what compensates an activity: its handler, or the sub-process itself once more, in
 // which all is compensated.
-func (w *walker) undo(c *view.WorkflowCompensable, scope string) {
+func (w *walker) compensate(c *view.WorkflowCompensable, scope string) {
 	n := w.d.Node(c.Element)
 	if n.Handler != nil {
 		n = n.Handler
@@ -140,16 +140,16 @@ func (w *walker) undo(c *view.WorkflowCompensable, scope string) {
 	w.begin(n, &entry{id: w.newID(), scope: scope, compensates: c})
 }
 
-// actRestored compensates what has completed in a sub-process: by its event sub-process for
+// actReentered compensates what has completed in a sub-process: by its event sub-process for
 // that or, without one, all in the reverse order of completion.
-func (w *walker) actRestored(n *bpmn.Node, a *view.WorkflowActivation) {
+func (w *walker) actReentered(n *bpmn.Node, a *view.WorkflowActivation) {
 	by := n.Scope.Compensation()
 	switch {
 	case a.Inside > 0:
 	case by != nil && !a.Fired[by.ID]:
 		w.happen(w.caught(&waiter{a, view.WorkflowWait{Element: by.ID}}, string(bpmn.CompensationEvent)))
 	case by == nil && len(a.Compensable) > 0:
-		w.undo(a.Compensable[len(a.Compensable)-1], a.ID)
+		w.compensate(a.Compensable[len(a.Compensable)-1], a.ID)
 	default:
 		w.emit(payload.WorkflowLeft{WorkflowElement: elementOf(n), Activation: a.ID})
 		w.look(a.Scope)

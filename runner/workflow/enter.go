@@ -198,7 +198,7 @@ func (w *walker) prepare(n *bpmn.Node, e *entry, p *payload.WorkflowEntered) (er
 // could not be evaluated, and a restart came before its failure was in the log.
 func unprepared(n *bpmn.Node, a *view.WorkflowActivation) bool {
 	switch c := a.Compensating; {
-	case a.Restored():
+	case a.Reentered():
 		return len(a.Variables) == 0 && len(c.Variables) > 0
 	case n.Loop != nil && a.Index == nil:
 		return !isBody(a)

@@ -18,18 +18,18 @@ func undo(id, prompt string) string {
 		strings.Replace(task("Undo"+id, "a", prompt), "<serviceTask", `<serviceTask isForCompensation="true"`, 1)
 }
 
-// compensating undoes a trip: a train, and in a sub-process, with its own variable, a room for
+// compensating undoes a trip: a train, and in a sub-process, with its own variable, a bed for
 // each night.
 var compensating = xmlOf(task("Train", "a", "train")+undo("Train", "no {{ r_Train }}")+
 	`<subProcess id="Trip"><extensionElements><tapedeck:input name="nights" value='= ["mo", "tu"]'/></extensionElements><startEvent id="TS"/>`+
-	strings.Replace(task("Room", "b", "room {{ night }}"), "/>", `><multiInstanceLoopCharacteristics isSequential="true" tapedeck:collection="= nights" tapedeck:element="night"/></serviceTask>`, 1)+undo("Room", "no {{ night }} of {{ string(len(nights)) }}")+
-	`<sequenceFlow id="t1" sourceRef="TS" targetRef="Room"/></subProcess>`+
+	strings.Replace(task("Bed", "b", "bed {{ night }}"), "/>", `><multiInstanceLoopCharacteristics isSequential="true" tapedeck:collection="= nights" tapedeck:element="night"/></serviceTask>`, 1)+undo("Bed", "no {{ night }} of {{ string(len(nights)) }}")+
+	`<sequenceFlow id="t1" sourceRef="TS" targetRef="Bed"/></subProcess>`+
 	`<intermediateThrowEvent id="X"><compensateEventDefinition/></intermediateThrowEvent>`, "S>Train", "Train>Trip", "Trip>X", "X>E")
 
 // TestKilledWhileItCompensates kills the server at each append of a workflow in turn. Each
 // activity is compensated once, in reverse order.
 func TestKilledWhileItCompensates(t *testing.T) {
-	const want = `{"r_Room":"room tu","r_Train":"train","r_UndoRoom":"no mo of 2","r_UndoTrain":"no train","task":"go"}`
+	const want = `{"r_Bed":"bed tu","r_Train":"train","r_UndoBed":"no mo of 2","r_UndoTrain":"no train","task":"go"}`
 	for n := int64(2); n < 50; n++ {
 		synctest.Test(t, func(t *testing.T) {
 			s := newServer(t, nil)
@@ -57,7 +57,7 @@ func TestKilledWhileItCompensates(t *testing.T) {
 					}
 				}
 			}
-			if got := strings.Join(order, ", "); got != "Trip for Trip3 in X, UndoRoom for Room7 in Trip, UndoRoom for Room6 in Trip, UndoTrain for Train2 in X" {
+			if got := strings.Join(order, ", "); got != "Trip for Trip3 in X, UndoBed for Bed7 in Trip, UndoBed for Bed6 in Trip, UndoTrain for Train2 in X" {
 				t.Errorf("killed every %d appends the order is %s", n, got)
 			}
 			complete := map[string]int{}
@@ -66,7 +66,7 @@ func TestKilledWhileItCompensates(t *testing.T) {
 					complete[thread]++
 				}
 			}
-			if got := fmt.Sprint(complete); got != "map[main:1 thread_Room:1 thread_Room_2:1 thread_Train:1 thread_UndoRoom:1 thread_UndoRoom_2:1 thread_UndoTrain:1]" {
+			if got := fmt.Sprint(complete); got != "map[main:1 thread_Bed:1 thread_Bed_2:1 thread_Train:1 thread_UndoBed:1 thread_UndoBed_2:1 thread_UndoTrain:1]" {
 				t.Errorf("killed every %d appends the complete runs are %s", n, got)
 			}
 		})

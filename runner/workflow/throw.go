@@ -60,13 +60,13 @@ func uncaught(event *bpmn.Event) string {
 func (w *walker) catcher(kind bpmn.EventKind, code string, from *view.WorkflowActivation) *waiter {
 	for a := from; a != nil; a = w.fold.Open(a.Scope) {
 		at := w.node(a)
-		if a.Index == nil && !a.Restored() {
+		if a.Index == nil && !a.Reentered() {
 			if b := catching(at.Boundary, kind, code); b != nil {
 				return &waiter{a, view.WorkflowWait{Element: b.ID}}
 			}
 		}
 		around := w.fold.Open(a.Scope)
-		if at.Triggered || around != nil && (isBody(around) || around.Restored()) {
+		if at.Triggered || around != nil && (isBody(around) || around.Reentered()) {
 			continue // an event sub-process does not catch what is thrown in it, and one that has completed nothing
 		}
 		var outer *bpmn.Node

@@ -2663,6 +2663,7 @@ export type WorkflowActivation = {
   end_offset?: number;
   started_at: string;
   ended_at?: string;
+  compensates?: string;
 };
 
 export type WorkflowCaughtData = {
@@ -2733,6 +2734,7 @@ export type WorkflowEnteredData = {
   thread?: string;
   attempt?: number;
   variables?: JsonObject;
+  compensates?: string;
   timestamp?: number;
   metadata?: JsonObject;
   rawEvent?: Json;
@@ -2771,6 +2773,7 @@ export type WorkflowLeftData = {
   output?: Json;
   terminates?: boolean;
   note?: string;
+  compensable?: boolean;
   timestamp?: number;
   metadata?: JsonObject;
   rawEvent?: Json;
