@@ -57,6 +57,9 @@ func (w *walker) throwCompensation(n *bpmn.Node, a *view.WorkflowActivation) {
 	default:
 		w.leave(n, a, nil)
 	}
+	for _, scope := range scopes {
+		w.compensator(scope) // none any more
+	}
 	w.wakeThrower()
 }
 

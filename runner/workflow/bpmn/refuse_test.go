@@ -501,6 +501,8 @@ func checkModel(t *testing.T, d *bpmn.Definitions) {
 			n.Kind == bpmn.ScriptTask && n.Script == nil && n.Agent == nil,
 			n.Agent != nil && (n.Agent.Prompt == nil || n.Agent.Agent+n.Agent.Type == ""),
 			n.Triggered && (n.Scope.Start == nil || n.Scope.Start.Event == nil),
+			n.Compensable && n.Handler == nil && n.Scope == nil, n.Handler != nil && (!n.Handler.ForCompensation || n.Handler.Parent != n.Parent),
+			n.Kind == bpmn.BoundaryEvent && n.Event.Kind == bpmn.CompensationEvent && n.AttachedTo.Handler == nil,
 			n.Event != nil && n.Event.Kind == bpmn.MessageEvent && n.Event.Name == nil:
 			t.Errorf("%s %s lacks something", n.Kind, n.ID)
 		}
