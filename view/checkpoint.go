@@ -17,7 +17,7 @@ import (
 
 // CheckpointForm is the version of the JSON format of all folds in this
 // package.
-const CheckpointForm = 18
+const CheckpointForm = 17
 
 type savedConversation struct {
 	Next    int64        `json:"next"`

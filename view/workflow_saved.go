@@ -63,7 +63,8 @@ func (c *WorkflowFolds) Workflow(thread string) (Workflow, bool) {
 }
 
 // savedWorkflow is a fold as JSON. The members of a [Workflow] that only a runner needs
-// are not in its own JSON, so they are beside it.
+// are not in its own JSON, so they are beside it, except what can be compensated: a runner
+// folds the log.
 type savedWorkflow struct {
 	Thread   string                   `json:"thread"`
 	Known    bool                     `json:"known,omitempty"`
@@ -77,10 +78,6 @@ type savedWorkflow struct {
 	Halted   bool                     `json:"halted,omitempty"`
 	Fired    map[string]bool          `json:"fired,omitempty"`
 	LastID   int64                    `json:"last_id,omitempty"`
-
-	Compensable []*WorkflowCompensable `json:"compensable,omitempty"`
-	Kept        int                    `json:"kept,omitempty"`
-	Steps       int64                  `json:"steps,omitempty"`
 }
 
 type savedActivation struct {
@@ -96,11 +93,6 @@ type savedActivation struct {
 	Flow    string                    `json:"flow,omitempty"`
 	Trigger *WorkflowTrigger          `json:"trigger,omitempty"`
 	Answers map[int]*tapedeck.Choice  `json:"answers,omitempty"` // of waits, by their index
-
-	Step         int64                  `json:"step,omitempty"`
-	Compensable  []*WorkflowCompensable `json:"compensable,omitempty"`
-	Compensating *WorkflowCompensable   `json:"compensating,omitempty"`
-	From         string                 `json:"from,omitempty"`
 }
 
 // MarshalJSON encodes the folds, from which UnmarshalJSON restores them.
@@ -133,7 +125,7 @@ func (f *WorkflowFold) save() savedWorkflow {
 	from := max(0, len(f.ended)-maxEndedActivations)
 	s := savedWorkflow{
 		Thread: f.thread, Known: f.known, Head: f.head, Triggers: map[int]*WorkflowTrigger{}, Ended: f.ended[from:], Earlier: f.earlier + from,
-		Inside: f.inside, Halted: f.halted, Fired: f.fired, LastID: f.lastID, Compensable: f.compensable, Kept: f.kept, Steps: f.steps,
+		Inside: f.inside, Halted: f.halted, Fired: f.fired, LastID: f.lastID,
 	}
 	for i := range f.head.Tokens {
 		if t := f.head.Tokens[i].Trigger; t != nil {
@@ -153,7 +145,6 @@ func (a *WorkflowActivation) save() savedActivation {
 	s := savedActivation{
 		WorkflowActivation: *a, Items: a.Items, Outputs: a.Outputs, Begun: a.Begun, Done: a.Done, Inside: a.Inside, Sent: a.Sent, Fired: a.Fired,
 		Retry: a.Retry, Flow: a.Flow, Trigger: a.Trigger, Answers: map[int]*tapedeck.Choice{},
-		Step: a.Step, Compensable: a.Compensable, Compensating: a.Compensating, From: a.From,
 	}
 	for i := range a.Waits {
 		if a.Waits[i].Answer != nil {
@@ -166,7 +157,7 @@ func (a *WorkflowActivation) save() savedActivation {
 func (s *savedWorkflow) restore() *WorkflowFold {
 	f := NewWorkflowFold(s.Thread)
 	f.known, f.head, f.ended, f.earlier = s.Known, s.Head, s.Ended, s.Earlier
-	f.inside, f.halted, f.fired, f.lastID, f.compensable, f.kept, f.steps = s.Inside, s.Halted, s.Fired, s.LastID, s.Compensable, s.Kept, s.Steps
+	f.inside, f.halted, f.fired, f.lastID = s.Inside, s.Halted, s.Fired, s.LastID
 	f.open, f.elements = map[string]*WorkflowActivation{}, map[string]*WorkflowElement{}
 	for i, t := range s.Triggers {
 		if i >= 0 && i < len(f.head.Tokens) {
@@ -188,7 +179,6 @@ func (s *savedActivation) restore() *WorkflowActivation {
 	a := s.WorkflowActivation
 	a.Items, a.Outputs, a.Begun, a.Done, a.Inside, a.Sent = s.Items, s.Outputs, s.Begun, s.Done, s.Inside, s.Sent
 	a.Fired, a.Retry, a.Flow, a.Trigger = s.Fired, s.Retry, s.Flow, s.Trigger
-	a.Step, a.Compensable, a.Compensating, a.From = s.Step, s.Compensable, s.Compensating, s.From
 	for i, answer := range s.Answers {
 		if i >= 0 && i < len(a.Waits) {
 			a.Waits[i].Answer = answer
