@@ -103,6 +103,30 @@ func TestWorkflowOfManyElements(t *testing.T) {
 	}
 }
 
+// TestManyCompensableActivities: a log that no runner wrote does not fill the memory, and finding
+// what is compensated does not take longer and longer.
+func TestManyCompensableActivities(t *testing.T) {
+	f := view.NewWorkflowFold("")
+	apply := func(typ, data string) {
+		e := event(typ, "", "i1", data)
+		f.Apply(&e)
+	}
+	apply(tapedeck.WorkflowStarted, `{"digest":"d"}`)
+	for i := range view.MaxCompensable + 100 {
+		apply(tapedeck.WorkflowEntered, fmt.Sprintf(`{"element":"E","activation":"%d"}`, i))
+		apply(tapedeck.WorkflowLeft, fmt.Sprintf(`{"element":"E","activation":"%d","compensable":true}`, i))
+	}
+	if f.Kept() != view.MaxCompensable || len(f.Compensable("")) != view.MaxCompensable {
+		t.Errorf("%d are kept", f.Kept())
+	}
+	for i := range view.MaxCompensable + 100 {
+		apply(tapedeck.WorkflowEntered, fmt.Sprintf(`{"element":"U","activation":"u%d","compensates":"%[1]d"}`, i))
+	}
+	if f.Kept() != 0 || len(f.Compensable("")) != 0 {
+		t.Errorf("%d are kept after all were compensated", f.Kept())
+	}
+}
+
 // TestWorkflowIsACopy: what Workflow returned does not change with later events.
 func TestWorkflowIsACopy(t *testing.T) {
 	events := longWorkflow(3)

@@ -67,9 +67,13 @@ func (r *reader) checkCompensation(p *Process) {
 			r.checkHandler(n, handlers[n])
 		}
 	})
+	first := map[*Node]*Node{} // by what is around them
 	for _, n := range catching {
 		if n.Triggered {
-			r.checkCompensating(n)
+			if first[n.Parent] == nil {
+				first[n.Parent] = n
+			}
+			r.checkCompensating(n, first[n.Parent])
 		}
 		if len(throwing) == 0 {
 			r.warn(atNode(n), "draw an event that throws compensation", "the event never happens: nothing in the process throws compensation")
@@ -132,8 +136,9 @@ func (r *reader) checkHandler(n *Node, used bool) {
 	}
 }
 
-// checkCompensating checks an event sub-process that compensates what is around it.
-func (r *reader) checkCompensating(n *Node) {
+// checkCompensating checks an event sub-process that compensates what is around it. Only the
+// first one there can.
+func (r *reader) checkCompensating(n, first *Node) {
 	around := n.Parent
 	switch {
 	case around == nil:
@@ -142,7 +147,7 @@ func (r *reader) checkCompensating(n *Node) {
 		r.refuse(atNode(n), "", "nothing compensates %s, so its event sub-process for compensation never begins", around.ID)
 	case around.Handler != nil:
 		r.refuse(atNode(n), "remove one of them", "%s and the event sub-process compensate %s, and only one can", around.Handler.ID, around.ID)
-	case around.Scope.Compensation() != n:
+	case n != first:
 		r.refuse(atNode(n), "remove one of them", "%s has several event sub-processes for compensation", around.ID)
 	}
 }

@@ -465,6 +465,8 @@ func FuzzRead(f *testing.F) {
 	for _, c := range append(refusals, compensationRefusals...) {
 		f.Add([]byte(whole(c.inside)))
 	}
+	f.Add([]byte(whole(handled)))
+	f.Add([]byte(whole(`<subProcess id="t"><task id="y"/>` + compensating("h") + `</subProcess>` + throwsIt)))
 	f.Add([]byte(rooted(`<endEvent id="e">{d1}</endEvent>`, `signalEventDefinition signalRef="d1"><endEvent>{d1}</endEvent></signalEventDefinition>`)))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		d, err := bpmn.Read(bytes.NewReader(data), bpmn.Options{})
