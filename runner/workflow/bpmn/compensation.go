@@ -1,5 +1,7 @@
 package bpmn
 
+import "iter"
+
 // This file connects activities with what compensates them (BPMN 2.0, 13.5.5). An association,
 // which is only drawn otherwise, leads from a compensation event at a boundary to its handler.
 
@@ -195,7 +197,7 @@ func (r *reader) checkThrownToAll(event *Node) {
 
 // compensated yields the scopes in which an event compensates: its own and, for one in an event
 // sub-process, the one around that.
-func (n *Node) compensated() func(yield func(*Scope) bool) {
+func (n *Node) compensated() iter.Seq[*Scope] {
 	return func(yield func(*Scope) bool) {
 		if yield(n.around()) && n.Parent != nil && n.Parent.Triggered {
 			yield(n.Parent.around())
