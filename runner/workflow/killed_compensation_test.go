@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/view"
 )
@@ -71,4 +72,33 @@ func TestKilledWhileItCompensates(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestRewindBeforeAHandler: after a rewind into a compensation, what was reverted is compensated
+// once more, and nothing else is.
+func TestRewindBeforeAHandler(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t, nil)
+		s.run("s", compensating, nil)
+		s.settle("s")
+		now, err := s.views().Snapshot(t.Context(), "s", view.Query{Thread: "thread_UndoBed_2"})
+		if err != nil || len(now.Runs) != 1 {
+			t.Fatal(err, len(now.Runs))
+		}
+		if _, err := s.Rewind(t.Context(), api.Rewind{Session: "s", BeforeInvocation: now.Runs[0].Invocation}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Resume(t.Context(), api.Resume{Session: "s"}); err != nil {
+			t.Fatal(err)
+		}
+		s.settle("s")
+		w := s.workflow("s")
+		entered := map[string]int64{}
+		for _, el := range w.Elements {
+			entered[el.Element] = el.Entered
+		}
+		if w.Outcome != view.WorkflowCompleted || entered["UndoBed"] != 2 || entered["UndoTrain"] != 1 || entered["Trip"] != 2 || string(w.Variables["r_UndoBed"]) != `"no mo of 2"` {
+			t.Errorf("it is %s %s, %v, %s", w.Status, w.Message, entered, w.Variables["r_UndoBed"])
+		}
+	})
 }
