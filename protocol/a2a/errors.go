@@ -37,6 +37,9 @@ var (
 	// too.
 	notJSON = fault{-32005, "CONTENT_TYPE_NOT_SUPPORTED", http.StatusUnsupportedMediaType}
 
+	// Like the card of an agent that does not exist.
+	noAgent = fault{-32000, "AGENT_NOT_FOUND", http.StatusNotFound}
+
 	// A token that ends during a request is refused as one that has ended before: with the
 	// status of HTTP, by which clients learn that they need another one.
 	unauthenticated = fault{-32000, "UNAUTHENTICATED", http.StatusUnauthorized}

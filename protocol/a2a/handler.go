@@ -134,6 +134,9 @@ func (h *Handler) Run(ctx context.Context) {
 	}
 }
 
+// wellKnown is the name of the folder in which clients look for cards.
+const wellKnown = ".well-known"
+
 // Roots of the paths of agents. The path of an agent is Root and its name, or
 // ProxyRoot, a namespace and its name.
 const (
@@ -158,8 +161,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := &call{Handler: h, w: w, r: r, base: base}
 	var err error
 	if c.agent, err = h.agent(name); err != nil {
-		h.answer(w, r, err)
-		return
+		c.missing = noAgent.of(err)
 	}
 	c.serve(rest)
 }
@@ -172,7 +174,8 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 // locate divides a path into the name of an agent, the path of the agent and what
-// follows it. Below Root, a name that no agent has may be a namespace, too.
+// follows it. Below Root, a name that no agent has is a namespace, unless a request in the
+// REST form follows it.
 func (h *Handler) locate(path string) (name, base, rest string, ok bool) {
 	if after, proxied := strings.CutPrefix(path, ProxyRoot+"/"); proxied {
 		name, base, rest = h.inNamespace(ProxyRoot, after)
@@ -183,9 +186,12 @@ func (h *Handler) locate(path string) (name, base, rest string, ok bool) {
 		return "", "", "", false
 	}
 	name, rest, _ = strings.Cut(after, "/")
-	if !h.hasAgent(name) {
-		if full, base, rest := h.inNamespace(Root, after); h.hasAgent(full) {
-			return full, base, rest, true
+	if !h.hasAgent(name) && name != wellKnown {
+		inside, base, below := h.inNamespace(Root, after)
+		what, _, _ := strings.Cut(rest, "/")
+		_, isREST := restRoutes[what]
+		if h.hasAgent(inside) || base != "" && what != wellKnown && !isREST {
+			return inside, base, below, true
 		}
 	}
 	return name, Root + "/" + name, rest, name != ""
@@ -217,7 +223,7 @@ func (h *Handler) agent(name string) (tapedeck.Agent, error) {
 	if i := slices.IndexFunc(agents, func(a tapedeck.Agent) bool { return a.Name == name }); i >= 0 {
 		return agents[i], nil
 	}
-	if name == ".well-known" { // clients look beside a URL that does not end with a slash
+	if name == wellKnown { // clients look beside a URL that does not end with a slash
 		return tapedeck.Agent{}, tapedeck.Errorf(tapedeck.NotFound, "the card of an agent is below the URL of the agent").
 			WithHint("give the client the URL %s/{agent}/ with the slash at its end", Root)
 	}
@@ -231,6 +237,7 @@ type call struct {
 	w       http.ResponseWriter
 	r       *http.Request
 	agent   tapedeck.Agent // without a name, the tasks of all agents are visible
+	missing error          // there is no agent at this path; nil if there is
 	base    string         // the path of the agent
 	version version
 	gen     int64 // the incarnation of the session of a stream; 0 until it is known
@@ -245,6 +252,8 @@ func (c *call) sees(agent string) bool {
 // serve answers a request. rest is what follows the path of the agent.
 func (c *call) serve(rest string) {
 	switch {
+	case c.missing != nil && (slices.Contains(WellKnown, "/"+rest) || rest == "" && c.r.Method != http.MethodPost):
+		c.answer(c.w, c.r, c.missing)
 	case slices.Contains(WellKnown, "/"+rest):
 		c.answer(c.w, c.r, c.card())
 	case rest == "" && c.r.Method == http.MethodPost:

@@ -32,7 +32,11 @@ func (c *call) serveREST(rest string) {
 			return
 		}
 	}
-	if err := c.routeREST(rest); err != nil {
+	err := c.missing
+	if err == nil {
+		err = c.routeREST(rest)
+	}
+	if err != nil {
 		c.failREST(err)
 	}
 }

@@ -86,6 +86,9 @@ func (c *call) carryOut(q *rpcRequest) (json.RawMessage, bool, error) {
 	if err := c.decodeRequest(q); err != nil {
 		return nil, false, err
 	}
+	if c.missing != nil {
+		return nil, false, c.missing
+	}
 	m, ok := methods[c.version][q.Method]
 	if !ok {
 		return nil, false, c.noMethod(q.Method)
