@@ -64,7 +64,7 @@ type Task struct {
 	ID        string         `json:"id"`
 	ContextID string         `json:"contextId"`
 	Status    Status         `json:"status"`
-	History   []*Message     `json:"history"` // also an empty one: a page replaces its messages with it
+	History   []*Message     `json:"history,omitzero"` // a page replaces its messages with it, also with an empty one; nil: it is left out
 	Artifacts []Artifact     `json:"artifacts,omitempty"`
 	Metadata  map[string]any `json:"metadata,omitempty"`
 }
@@ -97,7 +97,9 @@ func Of(e sdk.Event, final bool) any {
 	case *sdk.Task:
 		t := Task{
 			Kind: "task", ID: string(e.ID), ContextID: e.ContextID, Status: ofStatus(e.Status), Metadata: e.Metadata,
-			History: make([]*Message, 0, len(e.History)),
+		}
+		if e.History != nil {
+			t.History = make([]*Message, 0, len(e.History))
 		}
 		for _, m := range e.History {
 			t.History = append(t.History, ofMessage(m))

@@ -1,7 +1,6 @@
 package a2a
 
 import (
-	"slices"
 	"time"
 
 	sdk "github.com/a2aproject/a2a-go/v2/a2a"
@@ -107,7 +106,7 @@ func (f *fold) remember(m *sdk.Message) {
 // task returns the task as it is now.
 func (f *fold) task() *sdk.Task {
 	t := &sdk.Task{
-		ID: sdk.TaskID(f.id()), ContextID: f.session, History: slices.Clone(f.history),
+		ID: sdk.TaskID(f.id()), ContextID: f.session, History: append([]*sdk.Message{}, f.history...), // not nil, see [a2a03.Task]
 		Metadata: f.meta(f.metaInvocation()), Status: sdk.TaskStatus{State: f.state, Message: f.last, Timestamp: timeOrNil(f.at)},
 	}
 	t.Metadata[keyOffset] = f.through

@@ -107,12 +107,12 @@ func (c *call) id(session string, offset int64) string {
 	return string(httpapi.AppendIncarnation(b, &tapedeck.Session{Gen: c.gen}))
 }
 
-// stream sends a task and then its updates as Server-Sent Events. A client resumes after
-// any of them with its id. wrap puts a result into the envelope of an answer.
-func (c *call) stream(f *fold, from int64, wrap func(result []byte) []byte) {
+// stream sends t, the task of a fold, and then its updates as Server-Sent Events. A client
+// resumes after any of them with its id. wrap puts a result into the envelope of an answer.
+func (c *call) stream(t *sdk.Task, f *fold, from int64, wrap func(result []byte) []byte) {
 	out := sse.NewStream(c.w, c.Heartbeat/2)
 	defer out.Close()
-	first := sse.AppendFrame(nil, c.id(f.session, from-1), "", wrap(c.version.encode(f.task(), f.terminal())))
+	first := sse.AppendFrame(nil, c.id(f.session, from-1), "", wrap(c.version.encode(t, f.terminal())))
 	if err := out.Send(first); err != nil || f.terminal() {
 		return
 	}
@@ -129,13 +129,19 @@ func (c *call) stream(f *fold, from int64, wrap func(result []byte) []byte) {
 }
 
 // streamSent sends what a message has led to. If nothing follows it is the task, and its
-// status once more: pages take only a status for the end of a stream.
-func (c *call) streamSent(s sent, wrap func(result []byte) []byte) {
+// status once more: pages take only a status for the end of a stream. A page of version 0.3
+// replaces its messages with the history of a task, and takes that for the end of its turn.
+// So it gets none that it has, unless it says how long.
+func (c *call) streamSent(s sent, in *sdk.SendMessageRequest, wrap func(result []byte) []byte) {
+	t := s.task(in)
+	if c.version == v03 && s.begun && (in.Config == nil || in.Config.HistoryLength == nil) {
+		t.History = nil
+	}
 	if !s.whole {
-		c.stream(s.fold, s.from, wrap)
+		c.stream(t, s.fold, s.from, wrap)
 		return
 	}
-	b := sse.AppendFrame(nil, "", "", wrap(c.version.encode(s.fold.task(), false)))
+	b := sse.AppendFrame(nil, "", "", wrap(c.version.encode(t, false)))
 	c.sendOnly(sse.AppendFrame(b, c.id(s.fold.session, max(s.from-1, 0)), "", wrap(c.version.encode(s.fold.now(), true))))
 }
 

@@ -224,9 +224,8 @@ func TestPathsWithANamespace(t *testing.T) {
 				return w.post(path, `{"jsonrpc":"2.0","id":1,"method":"message/stream","params":`+params+`}`)
 			}
 			send(message03("m1", "say One", ""))
-			a := send(message03("m2", "say Two", ""))
-			first := a.taskIn(string(a.frames[0].Data))
-			invocation, _ := first.History[2].Metadata["kagent_invocation_id"].(string)
+			send(message03("m2", "say Two", ""))
+			invocation, _ := w.saved()[0].History[2].Metadata["kagent_invocation_id"].(string)
 			back := send(rewindTo("r", invocation)).task()
 			if got := back.words(); got != firstTurn || back.ID != "c" {
 				t.Errorf("%s: the rewind: %s %s", path, back.ID, got)

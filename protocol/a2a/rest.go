@@ -133,7 +133,7 @@ func (c *call) restStream(restPath) error {
 	if err != nil {
 		return err
 	}
-	c.streamSent(s, bare)
+	c.streamSent(s, in, bare)
 	return nil
 }
 
@@ -166,7 +166,7 @@ func (c *call) restSubscribe(p restPath) error {
 	if err != nil {
 		return err
 	}
-	c.stream(f, at, bare)
+	c.stream(f.task(), f, at, bare)
 	return nil
 }
 

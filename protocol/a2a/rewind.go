@@ -52,16 +52,12 @@ func (c *call) refusedRewind(ctx context.Context, session string, err error) (se
 		return sent{}, err
 	}
 	id := tapedeck.NewID("refused_")
-	r := c.refOf(session, id)
-	f := newFold(r)
+	f := newFold(c.refOf(session, id))
 	if s, err := c.Sessions.Head(ctx, session); err == nil {
-		if f, err = c.rewound(ctx, r, s.Head); err != nil {
-			return sent{}, err
-		}
-		f.at = s.Updated
+		f.at, f.through = s.Updated, s.Head-1
 	}
 	said := failure{message: e.Message, hint: e.Hint}
-	f.state = sdk.TaskStateFailed
+	f.agent, f.state = c.agent.Name, sdk.TaskStateFailed
 	f.last = f.message(&tapedeck.Event{}, sdk.MessageRoleAgent, session+divider+id+divider+"error", sdk.NewTextPart(said.sentence()))
 	return sent{fold: f, from: f.through + 1, whole: true, refused: true}, nil
 }

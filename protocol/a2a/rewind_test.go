@@ -94,7 +94,7 @@ func TestRewindAsTheDocumentSaysIt(t *testing.T) {
 		if got := a.task(); got.ID != "c" || got.Status.State != "completed" || !strings.Contains(a.Body, `"history":[]`) {
 			t.Errorf("got %s", a.Body)
 		}
-		if a := w.call03("message/send", strings.Replace(rewindTo("r", "inv_x"), `"contextId":"c"`, `"contextId":"none"`, 1)); a.task().Status.State != "failed" || !strings.Contains(a.Body, `"history":[]`) {
+		if a := w.call03("message/send", strings.Replace(rewindTo("r", "inv_x"), `"contextId":"c"`, `"contextId":"none"`, 1)); a.task().Status.State != "failed" || strings.Contains(a.Body, `"history"`) {
 			t.Errorf("got %s", a.Body)
 		}
 		w.call03("message/send", message03("m2", "say Three", "")).fails(-32004, "was sent before, and its run was reverted")
@@ -163,8 +163,8 @@ func (w *world) refuses(invocation, want string) {
 		if got.Status.State != "failed" || got.Status.Message == nil || !strings.Contains(got.Status.Message.Parts[0].Text, want) {
 			w.Errorf("%s: got %+v, want a failed task with %q", method, got.Status, want)
 		}
-		if !strings.HasPrefix(got.words(), firstTurn) {
-			w.Errorf("the history of the failed task is %s", got.words())
+		if got.History != nil { // a page would replace its messages, and show no error
+			w.Errorf("the failed task has the history %s", got.words())
 		}
 	}
 	if after := len(w.log()); after != before {

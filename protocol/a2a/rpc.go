@@ -210,7 +210,7 @@ func (c *call) rpcStream(q *rpcRequest) (json.RawMessage, bool, error) {
 	if err != nil {
 		return nil, false, err
 	}
-	c.streamSent(s, q.wrap)
+	c.streamSent(s, in, q.wrap)
 	return nil, true, nil
 }
 
@@ -268,7 +268,7 @@ func (c *call) rpcSubscribe(q *rpcRequest) (json.RawMessage, bool, error) {
 	if err != nil {
 		return nil, false, err
 	}
-	c.stream(f, at, q.wrap)
+	c.stream(f.task(), f, at, q.wrap)
 	return nil, true, nil
 }
 

@@ -19,7 +19,20 @@ type sent struct {
 	from    int64 // its updates are from this offset on
 	began   int64 // those that the message has led to are from this offset on
 	whole   bool
-	refused bool // the task is not stored
+	begun   bool // the client has its history: the message began a run, or answered a question
+	refused bool // the task is not stored, and has no history
+}
+
+// task returns the task with as much of its history as the client wants.
+func (s *sent) task(in *sdk.SendMessageRequest) *sdk.Task {
+	t := s.fold.task()
+	if s.refused {
+		t.History = nil
+	}
+	if in.Config != nil {
+		t = trim(t, in.Config.HistoryLength)
+	}
+	return t
 }
 
 // send carries out a message, and sets the push notification config that came with it.
@@ -138,7 +151,7 @@ func (c *call) answerQuestion(ctx context.Context, f *fold, m *sdk.Message, text
 		return sent{}, err
 	}
 	// If another question is pending, the task waits for its answer: nothing follows.
-	return sent{fold: f, from: done.Offset + 1, began: done.Offset + 1, whole: f.rests()}, nil
+	return sent{fold: f, from: done.Offset + 1, began: done.Offset + 1, whole: f.rests(), begun: true}, nil
 }
 
 // named returns the id of the question that a message names in a data part, "" for none.
@@ -210,7 +223,7 @@ func (c *call) start(ctx context.Context, in *sdk.SendMessageRequest, text strin
 	if err != nil {
 		return sent{}, err
 	}
-	return sent{fold: f, from: at, began: s.Offset + 1, whole: s.Repeated && f.rests()}, nil
+	return sent{fold: f, from: at, began: s.Offset + 1, whole: s.Repeated && f.rests(), begun: !s.Repeated}, nil
 }
 
 // startFault gives an error of a start its code. A session that cannot take the message
@@ -236,11 +249,7 @@ func (c *call) result(in *sdk.SendMessageRequest) (*sdk.Task, error) {
 			return nil, err
 		}
 	}
-	t := s.fold.task()
-	if in.Config != nil {
-		t = trim(t, in.Config.HistoryLength)
-	}
-	return t, nil
+	return s.task(in), nil
 }
 
 // cancel cancels the run of a task and returns the task afterwards.
