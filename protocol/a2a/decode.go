@@ -173,9 +173,10 @@ func checkMessage(in *sdk.SendMessageRequest) error {
 	if m == nil {
 		return bad("the parameters have no message")
 	}
-	_, rewinds := m.Metadata[keyRewind] // such a message says nothing, and nobody sends it again
+	_, rewinds := rewindOf(m.Metadata) // such a message says nothing, and nobody sends it again
+	_, misplaced := rewindOf(in.Metadata)
 	switch {
-	case in.Metadata[keyRewind] != nil:
+	case misplaced:
 		return bad("%s is in the metadata of the request; a rewind has it in the metadata of the message", keyRewind)
 	case in.Config != nil && in.Config.HistoryLength != nil && *in.Config.HistoryLength < 0:
 		return bad("historyLength is %d; it must be 0 or more", *in.Config.HistoryLength)

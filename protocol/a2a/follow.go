@@ -86,11 +86,15 @@ func (c *call) updates(ctx context.Context, f **fold, e *tapedeck.Event) ([]sdk.
 }
 
 // await follows a task until it ends or waits for input, or until the server stops: then
-// the task is as it is now.
+// the task is as it is now. A task that has ended is not read again: the rewind that has
+// ended it may have reverted it since.
 func (c *call) await(ctx context.Context, f *fold, from int64) (*fold, error) {
 	err := c.follow(ctx, f, from, func(*update) bool { return true })
 	if err != nil && (ctx.Err() != nil || !errors.Is(err, context.Canceled)) {
 		return nil, err
+	}
+	if f.terminal() {
+		return f, nil
 	}
 	return c.load(ctx, f.ref, -1)
 }

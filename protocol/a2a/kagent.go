@@ -134,7 +134,7 @@ func (c *call) sessionTasks(session string) (any, error) {
 // saveTask accepts the task that an agent of kagent saves. The agents of this server
 // write the log, so there is nothing to save except a rewind: the task of the session,
 // with a history that ends earlier than the active one. The task of a run must be what the
-// log has. The answer is the task as it is stored.
+// log has. The answer is the task as a GET returns it.
 func (c *call) saveTask(string) (any, error) {
 	body, err := c.readBody()
 	if err != nil {
@@ -163,11 +163,7 @@ func (c *call) saveTask(string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := c.Sessions.Head(ctx, t.ContextID)
-	if err != nil {
-		return nil, err
-	}
-	f, err := c.rewound(ctx, ref{session: s.ID}, s.Head)
+	f, err := c.load(ctx, ref{session: t.ContextID}, -1)
 	if err != nil {
 		return nil, err
 	}

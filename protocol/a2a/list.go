@@ -139,7 +139,7 @@ func (c *call) sessions(ctx context.Context, id string) ([]tapedeck.Session, err
 
 // tasksOf returns the active tasks of a session, without their history.
 func (c *call) tasksOf(ctx context.Context, s *tapedeck.Session) ([]*listed, error) {
-	if !s.Status.Begun() && s.Parent == "" {
+	if !s.Status.Begun() && s.Parent == "" && s.LastJump == 0 {
 		return nil, nil // nothing has run in it
 	}
 	now, err := c.Views.Snapshot(ctx, s.ID, view.Query{Runs: true, Limit: listRuns})
@@ -162,10 +162,41 @@ func (c *call) tasksOf(ctx context.Context, s *tapedeck.Session) ([]*listed, err
 		}
 		out = append(out, l)
 	}
-	if c.Policy == PerSession && len(out) > 0 { // the state is that of the newest run
-		out = out[len(out)-1:]
+	if c.Policy == PerSession {
+		return c.taskOf(ctx, s, &now, out)
 	}
 	return out, nil
+}
+
+// taskOf returns the task of a session, which has the state of its newest run, or is
+// completed if that was before a rewind. A session from which a rewind has removed all runs
+// has it, too.
+func (c *call) taskOf(ctx context.Context, s *tapedeck.Session, now *view.Snapshot, runs []*listed) ([]*listed, error) {
+	runs = runs[max(0, len(runs)-1):]
+	if s.LastJump == 0 {
+		return runs, nil
+	}
+	t, err := c.Views.Timeline(ctx, s.ID, now.At)
+	if err != nil {
+		return nil, err
+	}
+	newest := int64(-1)
+	for i := range now.Threads {
+		if now.Threads[i].Name == tapedeck.MainThread {
+			newest = now.Threads[i].Last
+		}
+	}
+	if _, ok := wentBack(t, newest, now.At); !ok {
+		return runs, nil
+	}
+	inMain := func(r view.Run) bool { return r.Thread == tapedeck.MainThread }
+	if !slices.ContainsFunc(now.Runs, inMain) && c.sees(s.Agent) {
+		runs = []*listed{{ref: ref{session: s.ID}, at: s.Created}}
+	}
+	for _, l := range runs {
+		l.state = sdk.TaskStateCompleted
+	}
+	return runs, nil
 }
 
 // stateOf returns the state of the task of a run.

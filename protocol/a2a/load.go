@@ -7,6 +7,7 @@ import (
 	sdk "github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/view"
 )
 
 // load folds a task from the events that are active as of offset at, -1 for the head of
@@ -75,14 +76,42 @@ func (c *call) loadSession(ctx context.Context, r ref, s *tapedeck.Session, at i
 	if err != nil {
 		return nil, err
 	}
+	newest := f.through
 	if len(f.history) == 0 && f.started == 0 {
 		f.state, f.at, f.through = sdk.TaskStateInputRequired, s.Created, at-1
 	}
-	return f, c.cutOff(ctx, f, s, at)
+	if err := c.cutOff(ctx, f, s, at); err != nil || s.LastJump == 0 {
+		return f, err
+	}
+	t, err := c.Views.Timeline(ctx, r.session, at)
+	if err != nil {
+		return nil, err
+	}
+	if j, ok := wentBack(t, newest, at); ok {
+		f.state, f.last, f.through = sdk.TaskStateCompleted, nil, j.Offset
+	}
+	return f, nil
 }
 
-// loadRewound folds the task that answered a rewind: the conversation right after the
-// rewind.
+// wentBack returns the jump after which nothing has happened in the main thread as of offset
+// at: a rewind, a clear or an overwrite. newest is the offset of the newest active event of
+// the thread, -1 for none. After an undo the thread is as before the jump that was undone.
+func wentBack(t *view.Timeline, newest, at int64) (tapedeck.Jump, bool) {
+	for {
+		j, ok := t.Before(tapedeck.MainThread, at)
+		if !ok || newest > j.Offset {
+			return tapedeck.Jump{}, false
+		}
+		undone, ok := t.Before(tapedeck.MainThread, j.To+1)
+		if !j.Attempt && (!ok || undone.Offset != j.To) {
+			return j, true
+		}
+		at = j.To
+	}
+}
+
+// loadRewound folds the task that answered a rewind: the conversation that was active right
+// after it, as a task that is done.
 func (c *call) loadRewound(ctx context.Context, r ref, s *tapedeck.Session) (*fold, error) {
 	t, err := c.Views.Timeline(ctx, r.session, s.Head)
 	if err != nil {
@@ -92,17 +121,11 @@ func (c *call) loadRewound(ctx context.Context, r ref, s *tapedeck.Session) (*fo
 	if !ok {
 		return nil, noTask(r.id())
 	}
-	return c.rewound(ctx, r, j.Offset+1)
-}
-
-// rewound returns the task that answers a rewind: the conversation that is active as of
-// an offset, as a task that is done.
-func (c *call) rewound(ctx context.Context, r ref, at int64) (*fold, error) {
-	f, err := c.fold(ctx, ref{session: r.session}, 0, at)
+	f, err := c.fold(ctx, ref{session: r.session}, 0, j.Offset+1)
 	if err != nil {
 		return nil, err
 	}
-	f.ref, f.last, f.through, f.agent, f.state = r, nil, at-1, c.agent.Name, sdk.TaskStateCompleted
+	f.ref, f.last, f.through, f.agent, f.state = r, nil, j.Offset, c.agent.Name, sdk.TaskStateCompleted
 	for i, m := range f.history { // the messages name the task that they are in
 		own := *m
 		own.TaskID = sdk.TaskID(r.id())

@@ -57,7 +57,7 @@ func (c *call) carryOutMessage(ctx context.Context, in *sdk.SendMessageRequest) 
 	if err := c.settleIDs(in.Message); err != nil {
 		return sent{}, err
 	}
-	if before, ok := rewindOf(in.Message); ok {
+	if before, ok := rewindOf(in.Message.Metadata); ok {
 		return c.rewind(ctx, in.Message, before)
 	}
 	text, err := textOf(in.Message)
@@ -290,13 +290,14 @@ func (c *call) get(ctx context.Context, id string, length *int) (*sdk.Task, erro
 	return trim(f.task(), length), nil
 }
 
-// rewindOf returns the invocation before which a message rewinds.
-func rewindOf(m *sdk.Message) (string, bool) {
-	switch v := m.Metadata[keyRewind].(type) {
+// rewindOf returns the invocation before which a message with this metadata rewinds. An
+// empty one counts as none, as in the agents of kagent.
+func rewindOf(metadata map[string]any) (string, bool) {
+	switch v := metadata[keyRewind].(type) {
 	case nil:
 		return "", false
 	case string:
-		return v, true
+		return v, v != ""
 	default:
 		b, _ := json.Marshal(v)
 		return string(b), true // no invocation has this id
