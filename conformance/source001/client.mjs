@@ -13,15 +13,21 @@ export class Page {
   status = "ready"
   events = [] // of the newest stream
   errors = []
+  agent = "hello"
 
   /** With taskId it is a page of option B', which has one task for each session. */
   constructor(world, session, taskId) {
     Object.assign(this, { world, session, taskId })
   }
 
+  /** Resolves when an event of the stream has made a condition true. */
+  until(condition) {
+    return new Promise((resolve) => { this.seen = () => condition() && resolve() })
+  }
+
   /** A normal message of the user. */
-  async say(text) {
-    const message = { kind: "message", messageId: randomUUID(), role: "user", contextId: this.session, parts: [{ kind: "text", text }] }
+  async say(text, more) {
+    const message = { kind: "message", messageId: randomUUID(), role: "user", contextId: this.session, parts: [{ kind: "text", text }], ...more }
     if (this.taskId) message.taskId = this.taskId // 162: the client sends the same task id for all messages
     this.messages.push(message)
     await this.stream(message)
@@ -46,7 +52,7 @@ export class Page {
   async stream(message) {
     this.status = "submitted"
     this.events = []
-    const answer = await fetch(`${this.world.url}/a2a/default/hello`, {
+    const answer = await fetch(`${this.world.url}/a2a/default/${this.agent}`, {
       method: "POST",
       headers: { "Content-Type": "application/json", Accept: "text/event-stream" },
       body: JSON.stringify({ jsonrpc: "2.0", id: randomUUID(), method: "message/stream", params: { message } }),
@@ -57,6 +63,7 @@ export class Page {
       for (let end; (end = rest.indexOf("\n\n")) >= 0; rest = rest.slice(end + 2)) {
         const data = rest.slice(0, end).split("\n").filter((l) => l.startsWith("data:")).map((l) => l.slice(5)).join("\n")
         if (data) this.handle(JSON.parse(data))
+        if (data) this.seen?.()
       }
     }
   }
@@ -69,8 +76,11 @@ export class Page {
     }
     this.events.push(result)
     switch (result.kind) {
-      case "task": // 77: a task with a history replaces the conversation
-        if (this.taskId && result.history?.length) this.messages = [...result.history]
+      case "task": // 77, 160: a task with a history replaces the conversation, and ends the turn
+        if (result.history?.length) {
+          this.messages = [...result.history]
+          this.status = "ready"
+        }
         break
       case "status-update": // 55: the last one ends the turn
         if (result.status.message && result.status.state === "failed") this.errors.push(result.status.message.parts.map((p) => p.text).join("")) // 205

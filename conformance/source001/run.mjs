@@ -9,7 +9,7 @@ import { optionA, optionB } from "./scenarios.mjs"
 
 await main("source 001 (rewind over A2A)", async (binary, play) => {
   for (const [suite, flags, scenarios] of [["option A", [], optionA], ["options B and B'", ["--a2a-tasks", "per-session"], optionB]]) {
-    await withServer(binary, flags, (server) => {
+    await withServer(binary, ["--demo", ...flags], (server) => { // with an agent that asks for permission
       const world = {
         get url() { return server.url },
         restart: () => server.restart(),

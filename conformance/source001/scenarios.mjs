@@ -1,7 +1,7 @@
 // One check for each sentence of the document. The numbers are its lines.
 import assert from "node:assert/strict"
 import { randomUUID } from "node:crypto"
-import { Executor, invocationOf, Page, words } from "./client.mjs"
+import { Executor, invocationOf, KEY, Page, words } from "./client.mjs"
 
 const session = () => `ctx-${randomUUID()}`
 const TURNS = ["turn one", "turn two", "turn three"]
@@ -17,6 +17,9 @@ async function threeTurns(world, taskId) {
 
 /** The first message of the user's nth turn. */
 const turn = (page, n) => page.messages.find((m) => words([m])[0] === TURNS[n])
+
+/** The user's message of a page that is loaded again, for the one that the page has made itself has no invocation. */
+const firstOf = async (page, said) => (await new Page(page.world, page.session).load()).messages.find((m) => words([m])[0] === said)
 
 /** What is true with and without a task for each session. */
 const both = (bprime) => ({
@@ -42,8 +45,8 @@ const both = (bprime) => ({
     const id = session()
     const page = new Page(world, id, bprime && id)
     await page.say("turn one")
-    const live = page.events.flatMap((e) => e.history ?? (e.status?.message ? [e.status.message] : []))
-    assert.ok(live.length > 1 && live.every(invocationOf))
+    const live = page.events.flatMap((e) => (e.status?.message ? [e.status.message] : []))
+    assert.ok(live.length > 0 && live.every(invocationOf))
     await page.load()
     assert.ok(page.messages.every(invocationOf))
     assert.equal(new Set(page.messages.map(invocationOf)).size, 1)
@@ -60,6 +63,71 @@ const both = (bprime) => ({
     assert.ok(page.events.length <= 2, "one or two events (55)")
     assert.deepEqual(page.words, kept)
     assert.equal((await world.log(page.session)).filter((t) => t === "RUN_STARTED").length, 3, "no agent was called (53)")
+  },
+  async "77, 160: a page is ready when the agent is, and keeps its messages until then"(world) {
+    const page = await threeTurns(world, bprime)
+    const live = Object.assign(new Page(world, page.session, bprime && page.session), { agent: "slow", messages: [...page.messages] })
+    const working = live.until(() => live.events.some((e) => e.status?.state === "working"))
+    const ended = live.say("turn four")
+    await working
+    assert.equal(live.status, "submitted")
+    assert.deepEqual(live.words, [...page.words, "turn four"])
+    await page.rewindTo(await firstOf(page, "turn four"))
+    await ended
+    assert.equal(live.status, "canceled")
+  },
+  async "51: a rewind has no condition: a run that is open is cancelled"(world) {
+    const page = await threeTurns(world, bprime)
+    const kept = page.words.slice(0, page.words.indexOf("turn two"))
+    const other = Object.assign(new Page(world, page.session, bprime && page.session), { agent: "slow" })
+    const working = other.until(() => other.events.some((e) => e.status?.state === "working"))
+    const ended = other.say("turn four")
+    await working
+    await page.rewindTo(turn(page, 1))
+    await ended
+    assert.deepEqual(page.errors, [])
+    assert.equal(page.status, "completed")
+    assert.deepEqual(page.words, kept)
+    assert.deepEqual((await page.load()).words, kept)
+    assert.deepEqual((await world.log(page.session)).slice(-2), ["RUN_FINISHED", "session.rewound"])
+  },
+  async "51: ... also one that waits for a permission"(world) {
+    const id = session()
+    const page = Object.assign(new Page(world, id, bprime && id), { agent: "tinker" })
+    await page.say("hello there")
+    const kept = (await page.load()).words
+    await page.say('[run "ls -l"]')
+    assert.equal(page.status, "input-required")
+    await page.rewindTo(await firstOf(page, '[run "ls -l"]'))
+    assert.equal(page.status, "completed", page.errors[0])
+    assert.deepEqual(page.words, kept)
+    assert.deepEqual((await page.load()).words, kept)
+  },
+  async "143, 155: the same rewind once more, because its answer was lost, has the same result"(world) {
+    const page = await threeTurns(world, bprime)
+    const clicked = turn(page, 1)
+    await page.rewindTo(clicked)
+    const first = page.events
+    await world.restart()
+    await page.rewindTo(clicked)
+    assert.deepEqual(page.errors, [])
+    assert.deepEqual(page.events, first)
+    assert.equal((await world.log(page.session)).filter((t) => t === "session.rewound").length, 1)
+  },
+  async "48, 54: an id that is empty or null is not set, so the message is for the agent"(world) {
+    const id = session()
+    const page = new Page(world, id, bprime && id)
+    for (const [i, none] of ["", null].entries()) {
+      await page.say(TURNS[i], { metadata: { [KEY]: none } })
+      assert.equal(page.status, "completed", page.errors[0])
+    }
+    assert.deepEqual((await page.load()).words.filter((w) => TURNS.includes(w)), TURNS.slice(0, 2))
+  },
+  async "an agent that does not exist is an error in the stream, which names it"(world) {
+    const page = Object.assign(new Page(world, session()), { agent: "nobody" })
+    await page.say("hello there")
+    assert.equal(page.status, "failed")
+    assert.match(page.errors[0], /no agent "nobody"/)
   },
   async "52, 176: the stream of a rewind ends with a status that is final"(world) {
     const page = await threeTurns(world, bprime)
@@ -109,6 +177,7 @@ const both = (bprime) => ({
     const shown = page.words
     await page.sendRewindRequest("inv_none")
     assert.equal(page.status, "failed")
+    assert.deepEqual(page.words, shown, "the page keeps its messages")
     assert.match(page.errors[0], /no invocation/)
     const last = page.events.at(-1)
     assert.deepEqual([last.kind, last.final], ["status-update", true])
@@ -121,13 +190,15 @@ const both = (bprime) => ({
     const other = new Page(world, page.session, bprime && page.session)
     other.messages = [...page.messages]
     await Promise.all([page.rewindTo(clicked), other.rewindTo(clicked)])
-    assert.deepEqual([page.status, other.status].sort(), ["completed", "failed"])
+    assert.deepEqual([page.status, other.status], ["completed", "completed"])
+    assert.deepEqual(page.events, other.events)
     assert.equal((await world.log(page.session)).filter((t) => t === "session.rewound").length, 1)
   },
-  async "41: a rewind without its session is refused"(world) {
+  async "41, 205: a rewind without its session is a failed status, like any other that fails"(world) {
     const page = new Page(world, undefined)
     await page.sendRewindRequest("inv_1")
     assert.match(page.errors[0], /contextId/)
+    assert.deepEqual(page.events.map((e) => [e.kind, e.status.state, e.final]), [["task", "failed", undefined], ["status-update", "failed", true]])
   },
   async "143, 147: an executor puts the effective history, with ids of its own"(world) {
     const page = await threeTurns(world, bprime)
@@ -185,6 +256,32 @@ export const optionB = {
     assert.equal(page.status, "completed")
     await page.load()
     assert.deepEqual(page.tasks.map((t) => [t.id, t.status.state]), [[page.session, "completed"]])
+  },
+  async "151, 163: the task of a rewind is the task that is stored, also its state"(world) {
+    const id = session()
+    const page = Object.assign(new Page(world, id, id), { agent: "fail" })
+    await page.say("turn one")
+    assert.equal(page.status, "failed")
+    page.agent = "hello"
+    page.errors = []
+    await page.say("turn two")
+    await page.load()
+    await page.rewindTo(turn(page, 1))
+    const [streamed] = page.events
+    await page.load()
+    assert.deepEqual(page.tasks, [streamed])
+    assert.equal(streamed.status.state, "completed")
+    const saved = await new Executor(world, id).save(page.messages)
+    assert.deepEqual(saved.body.data, streamed)
+  },
+  async "161-162: before the first message the task stays, with an empty history"(world) {
+    const page = await threeTurns(world, true)
+    await page.rewindTo(turn(page, 0))
+    await page.load()
+    assert.deepEqual(page.tasks.map((t) => [t.id, t.status.state, t.history]), [[page.session, "completed", []]])
+    await page.say("turn four")
+    assert.equal(page.status, "completed")
+    assert.equal((await page.load()).words[0], "turn four")
   },
   async "157-158: an executor saves the task with the effective history, with ids of its own"(world) {
     const page = await threeTurns(world, true)
