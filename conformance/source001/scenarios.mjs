@@ -274,6 +274,19 @@ export const optionB = {
     const saved = await new Executor(world, id).save(page.messages)
     assert.deepEqual(saved.body.data, streamed)
   },
+  async "158: an executor saves a task that is not there yet"(world) {
+    const source = await threeTurns(world, true)
+    const page = new Page(world, session(), true)
+    const executor = new Executor(world, page.session)
+    const kept = executor.effective(source.messages, invocationOf(turn(source, 1)))
+    const { status, body } = await executor.save(kept)
+    assert.equal(status, 200, JSON.stringify(body))
+    await page.load()
+    assert.deepEqual(page.words, words(kept))
+    assert.deepEqual(page.tasks, [body.data])
+    await page.rewindTo(page.messages[0])
+    assert.deepEqual((await page.load()).words, [])
+  },
   async "161-162: before the first message the task stays, with an empty history"(world) {
     const page = await threeTurns(world, true)
     await page.rewindTo(turn(page, 0))

@@ -418,6 +418,9 @@ func (f *fold) runFinished(e *tapedeck.Event) []sdk.Event {
 	return f.status(e, sdk.TaskStateCompleted, nil)
 }
 
+// keyError begins the id of the message with the error of a run.
+const keyError = "error" + divider
+
 func (f *fold) runError(e *tapedeck.Event) []sdk.Event {
 	var d struct {
 		Message string `json:"message"`
@@ -431,7 +434,7 @@ func (f *fold) runError(e *tapedeck.Event) []sdk.Event {
 	if d.Message == "" {
 		d.Message = "the run failed"
 	}
-	return append(out, f.status(e, sdk.TaskStateFailed, f.message(e, sdk.MessageRoleAgent, "error"+divider+e.Invocation, sdk.NewTextPart(d.Message)))...)
+	return append(out, f.status(e, sdk.TaskStateFailed, f.message(e, sdk.MessageRoleAgent, keyError+e.Invocation, sdk.NewTextPart(d.Message)))...)
 }
 
 // ended forgets what belongs to the open run.

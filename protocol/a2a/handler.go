@@ -72,6 +72,7 @@ type Verbs interface {
 	Cancel(ctx context.Context, session, invocation string) (api.Cancelled, error)
 	Answer(ctx context.Context, a api.Answer) (api.Answered, error)
 	Rewind(ctx context.Context, r api.Rewind) (api.Rewound, error)
+	Append(ctx context.Context, a tapedeck.Append) (tapedeck.Appended, error)
 	Create(ctx context.Context, n api.NewSession) (tapedeck.Session, error)
 	Delete(ctx context.Context, session string) error
 }

@@ -133,7 +133,8 @@ func (c *call) sessionTasks(session string) (any, error) {
 
 // saveTask accepts the task that an agent of kagent saves. The agents of this server
 // write the log, so there is nothing to save except a rewind: the task of the session,
-// with a history that ends earlier than the active one. The task of a run must be what the
+// with a history that ends earlier than the active one; or the first task of a session in
+// which nobody has written. The task of a run must be what the
 // log has. The answer is the task as a GET returns it.
 func (c *call) saveTask(string) (any, error) {
 	body, err := c.readBody()
@@ -157,7 +158,8 @@ func (c *call) saveTask(string) (any, error) {
 	if t.ID != "" && t.ID != t.ContextID {
 		return c.saveRun(ctx, &t)
 	}
-	if t.History != nil {
+	inserted, err := c.insertTask(ctx, &t)
+	if err == nil && !inserted && t.History != nil {
 		err = c.rewindToHistory(ctx, t.ContextID, t.History)
 	}
 	if err != nil {
@@ -282,7 +284,7 @@ func ownID(m *sdk.Message) string { return strings.TrimSuffix(m.ID, divider+invo
 
 // match returns how many messages of a history a list has, or -1 if the list is not a
 // beginning of the history. A message without a text, such as a tool call, may be missing
-// in the list or in the history.
+// in the list or in the history, and at the end of a run the error with which it has failed.
 func (all *effective) match(history []*sdk.Message, list []*a2a03.Message) int {
 	n := 0
 	for _, m := range list {
@@ -302,7 +304,8 @@ func (all *effective) match(history []*sdk.Message, list []*a2a03.Message) int {
 	if n == 0 && len(list) > 0 {
 		return -1
 	}
-	for n > 0 && n < len(history) && saidIn(history[n].Parts) == "" && invocationOf(history[n]) == invocationOf(history[n-1]) {
+	ours := func(m *sdk.Message) bool { return saidIn(m.Parts) == "" || strings.HasPrefix(m.ID, keyError) }
+	for n > 0 && n < len(history) && ours(history[n]) && invocationOf(history[n]) == invocationOf(history[n-1]) {
 		n++
 	}
 	return n

@@ -32,11 +32,14 @@ func TestRewindOfAnOpenRun(t *testing.T) {
 					if end := log[len(log)-2:]; !slices.Equal(end, []string{"RUN_FINISHED", "session.rewound"}) {
 						t.Errorf("the log ends with %v", end)
 					}
-					want := map[a2a.Policy]string{a2a.PerTurn: "canceled", a2a.PerSession: "completed"}[policy]
-					if strings.HasPrefix(task, "ask") {
-						want = "input-required" // it has had its answer before the rewind
+					want := []string{"canceled"}
+					switch {
+					case strings.HasPrefix(task, "ask"):
+						want = []string{"input-required"} // it has had its answer before the rewind
+					case policy == a2a.PerSession:
+						want = append(want, "completed") // the task is read before the rewind, or after it
 					}
-					if a := (<-second).task(); a.Status.State != want {
+					if a := (<-second).task(); !slices.Contains(want, a.Status.State) {
 						t.Errorf("the client that waits gets %+v", a.Status)
 					}
 					if got := w.saved(); words(got) != firstTurn || got[0].Status.State != "completed" {
