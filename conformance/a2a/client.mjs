@@ -57,7 +57,7 @@ async function old(url) {
   const seen = recorder()
   const c = await A2AClient.fromCardUrl(new URL(".well-known/agent-card.json", url).href, { fetchImpl: seen.fetch })
   const message = (text, o = {}) => ({
-    configuration: o.immediately || o.push || o.whole ? { blocking: !o.immediately, historyLength: o.whole && 1000, pushNotificationConfig: o.push && config(o.push) } : undefined,
+    configuration: o.immediately || o.push ? { blocking: !o.immediately, pushNotificationConfig: o.push && config(o.push) } : undefined,
     message: {
       kind: "message", messageId: o.id ?? randomUUID(), role: "user", contextId: o.context, taskId: o.task,
       parts: [{ kind: "text", text }], metadata: o.metadata,

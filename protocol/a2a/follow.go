@@ -3,6 +3,7 @@ package a2a
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 
 	sdk "github.com/a2aproject/a2a-go/v2/a2a"
@@ -21,12 +22,14 @@ const followBytes = 32 << 10
 type update struct {
 	offset int64
 	events []sdk.Event
-	final  bool // the stream ends with it
+	final  bool  // the stream ends with it
+	fold   *fold // the task after it
 }
 
 // follow yields the updates of f's task that f does not have, until the task ends or
-// waits for input. Without an update for a while it yields nil, so that the stream can
-// send a comment. It returns nil when nothing follows, and also if yield returns false.
+// waits for input; the last of them is its status. Without an update for a while it yields
+// nil, so that the stream can send a comment. It returns nil when nothing follows, and also
+// if yield returns false.
 func (c *call) follow(ctx context.Context, f *fold, from int64, yield func(*update) bool) error {
 	if c.Stop != nil {
 		var cancel context.CancelFunc
@@ -35,7 +38,7 @@ func (c *call) follow(ctx context.Context, f *fold, from int64, yield func(*upda
 		defer context.AfterFunc(c.Stop, cancel)()
 	}
 	o := tapedeck.FollowOptions{From: from, Gen: c.gen, Idle: c.Heartbeat / 2, MaxBytes: followBytes}
-	moved := false
+	var moved, final bool
 	for page, err := range c.Sessions.Follow(ctx, f.session, o) {
 		if err != nil {
 			return err
@@ -50,15 +53,21 @@ func (c *call) follow(ctx context.Context, f *fold, from int64, yield func(*upda
 				return err
 			}
 			last := i == len(page.Records)-1 && page.CaughtUp()
-			moved = moved || len(events) > 0
-			if len(events) > 0 && !yield(&update{e.Offset, events, f.terminal() || last && f.rests()}) {
-				return nil
+			if len(events) > 0 {
+				_, whole := events[len(events)-1].(*sdk.Task)
+				moved, final = true, f.terminal() || last && f.rests() && !whole
+				if !yield(&update{e.Offset, events, final, f}) {
+					return nil
+				}
 			}
 			if f.terminal() {
 				return nil
 			}
 		}
-		if page.CaughtUp() && (moved && f.rests() || page.Closed) {
+		if rests := moved && f.rests(); page.CaughtUp() && (rests || page.Closed) {
+			if rests && !final { // the newest update is a whole task, or events that are not of the task followed it
+				yield(&update{page.Next - 1, []sdk.Event{f.now()}, true, f})
+			}
 			return nil
 		}
 		if len(page.Records) == 0 && !yield(nil) {
@@ -111,9 +120,14 @@ func (c *call) id(session string, offset int64) string {
 	return string(httpapi.AppendIncarnation(b, &tapedeck.Session{Gen: c.gen}))
 }
 
-// stream sends t, the task of a fold, and then its updates as Server-Sent Events. A client
-// resumes after any of them with its id. wrap puts a result into the envelope of an answer.
-func (c *call) stream(t *sdk.Task, f *fold, from int64, wrap func(result []byte) []byte) {
+// stream sends a task and then its updates as Server-Sent Events. A client resumes after
+// any of them with its id. wrap puts a result into the envelope of an answer.
+func (c *call) stream(f *fold, from int64, wrap func(result []byte) []byte) {
+	c.streamFrom(f.task(), f, from, wrap, func(*update) {})
+}
+
+// streamFrom is stream with t as the task of f. add may add to what is sent.
+func (c *call) streamFrom(t *sdk.Task, f *fold, from int64, wrap func(result []byte) []byte, add func(*update)) {
 	out := sse.NewStream(c.w, c.Heartbeat/2)
 	defer out.Close()
 	first := sse.AppendFrame(nil, c.id(f.session, from-1), "", wrap(c.version.encode(t, f.terminal())))
@@ -122,6 +136,9 @@ func (c *call) stream(t *sdk.Task, f *fold, from int64, wrap func(result []byte)
 	}
 	var sent error
 	err := c.follow(c.r.Context(), f, from, func(u *update) bool {
+		if u != nil {
+			add(u)
+		}
 		sent = out.Send(c.frames(f.session, u, wrap))
 		return sent == nil
 	})
@@ -133,20 +150,34 @@ func (c *call) stream(t *sdk.Task, f *fold, from int64, wrap func(result []byte)
 }
 
 // streamSent sends what a message has led to. If nothing follows it is the task, and its
-// status once more: pages take only a status for the end of a stream. A page of version 0.3
-// replaces its messages with the history of a task, and takes that for the end of its turn.
-// So it gets none that it has, unless it says how long.
+// status once more: pages take only a status for the end of a stream.
 func (c *call) streamSent(s sent, in *sdk.SendMessageRequest, wrap func(result []byte) []byte) {
-	t := s.task(in)
-	if c.version == v03 && s.begun && (in.Config == nil || in.Config.HistoryLength == nil) {
-		t.History = nil
+	t, add := s.task(in), func(*update) {}
+	if s.begun && c.isPage() && (in.Config == nil || in.Config.HistoryLength == nil) {
+		t.History, add = nil, addTask
 	}
 	if !s.whole {
-		c.stream(t, s.fold, s.from, wrap)
+		c.streamFrom(t, s.fold, s.from, wrap, add)
 		return
 	}
 	b := sse.AppendFrame(nil, "", "", wrap(c.version.encode(t, false)))
 	c.sendOnly(sse.AppendFrame(b, c.id(s.fold.session, max(s.from-1, 0)), "", wrap(c.version.encode(s.fold.now(), true))))
+}
+
+// isPage reports whether the client is a page of kagent that keeps one task for a session. It
+// replaces its messages with the history of a task, and takes that for the end of the turn.
+func (c *call) isPage() bool {
+	return c.version == v03 && c.Policy == PerSession && c.base != Root+"/"+c.agent.Name
+}
+
+// addTask adds the whole task to the last update of a turn. So a page has the invocation of
+// the message that it has sent. A status with a message, such as a question, is not in the
+// history a second time: then there is no task.
+func addTask(u *update) {
+	last := len(u.events) - 1
+	if status, ok := u.events[last].(*sdk.TaskStatusUpdateEvent); ok && u.final && status.Status.Message == nil {
+		u.events = slices.Insert(u.events, last, sdk.Event(u.fold.task()))
+	}
 }
 
 // sendOnly sends a stream that ends at once.

@@ -12,27 +12,46 @@ func withConfig(params, config string) string {
 	return strings.Replace(params, `{"message"`, `{"configuration":`+config+`,"message"`, 1)
 }
 
-// A page replaces its messages with the history of a task, so in version 0.3 the task of a
-// stream that begins a run or continues one has none, unless the client says how long.
-func TestTheFirstTaskHasNoHistory(t *testing.T) {
+// A page of kagent replaces its messages with the history of a task, and takes that for the
+// end of the turn. So in a stream that begins a turn or continues one the whole task comes at
+// the end, and only there, unless the client says how long a history it wants.
+func TestAPageGetsTheHistoryAtTheEnd(t *testing.T) {
 	inBubble(t, a2a.Options{Policy: a2a.PerSession}, func(w *world) {
-		first := func(a *answer) string { return string(a.frames[0].Data) }
-		for what, tt := range map[string]struct {
-			first string
-			want  bool
+		page := func(params string) *answer {
+			return w.post("/a2a/default/bot", `{"jsonrpc":"2.0","id":1,"method":"message/stream","params":`+params+`}`)
+		}
+		for _, tt := range []struct {
+			what  string
+			a     *answer
+			tasks string // "+" for each with a history, otherwise "-"
 		}{
-			"a message":            {first(w.call03("message/stream", message03("m1", "say One", ""))), false},
-			"sent again":           {first(w.call03("message/stream", message03("m1", "say One", ""))), true},
-			"with a historyLength": {first(w.call03("message/stream", withConfig(message03("m2", "say Two", ""), `{"historyLength":1}`))), true},
-			"of version 1.0":       {first(w.call("SendStreamingMessage", message("m3", "say Three", ""))), true},
-			"a question":           {first(w.call03("message/stream", message03("m4", "ask May I?", ""))), false},
-			"its answer":           {first(w.call03("message/stream", message03("m5", "yes", `"taskId":"c"`))), false},
+			{"a message", page(message03("m1", "say One\ntool Read", "")), "-+"},
+			{"sent again", page(message03("m1", "say One\ntool Read", "")), "+"},
+			{"with a historyLength", page(withConfig(message03("m2", "say Two", ""), `{"historyLength":1}`)), "+"},
+			{"a client that is no page", w.call03("message/stream", message03("m3", "say Three", "")), "+"},
+			{"a question", page(message03("m4", "ask May I?", "")), "-"},
+			{"its answer", page(message03("m5", "yes", `"taskId":"c"`)), "-+"},
+			{"a failure", page(message03("m6", "fail with this", "")), "-"},
+			{"a refused rewind", page(rewindTo("r", "inv_none")), "-"},
 		} {
-			if got := strings.Contains(tt.first, `"history"`); got != tt.want {
-				t.Errorf("%s: a history is %v, want %v: %s", what, got, tt.want, tt.first)
+			got := ""
+			for _, f := range tt.a.frames {
+				if d := string(f.Data); strings.Contains(d, `"kind":"task"`) {
+					got += map[bool]string{true: "+", false: "-"}[strings.Contains(d, `"history"`)]
+				}
 			}
-			if strings.Contains(tt.first, "say One") && what == "with a historyLength" {
-				t.Errorf("the history is longer than it was asked for: %s", tt.first)
+			last := string(tt.a.frames[len(tt.a.frames)-1].Data)
+			if got != tt.tasks || !strings.Contains(last, `"kind":"status-update"`) || !strings.Contains(last, `"final":true`) {
+				t.Errorf("%s: the tasks are %s, want %s, and the last event is %s", tt.what, got, tt.tasks, last)
+			}
+			if before := len(tt.a.frames) - 2; strings.HasSuffix(tt.tasks, "-+") {
+				task, now := tt.a.taskIn(string(tt.a.frames[before].Data)), w.saved()[0]
+				if task.Status.State != "completed" || task.words() != now.words()[:len(task.words())] {
+					t.Errorf("%s: at the end the task is %s", tt.what, task.words())
+				}
+			}
+			if strings.Contains(tt.what, "Length") && strings.Contains(string(tt.a.frames[0].Data), "say One") {
+				t.Errorf("the history is longer than it was asked for: %s", tt.a.Body)
 			}
 		}
 	})

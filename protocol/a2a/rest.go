@@ -166,7 +166,7 @@ func (c *call) restSubscribe(p restPath) error {
 	if err != nil {
 		return err
 	}
-	c.stream(f.task(), f, at, bare)
+	c.stream(f, at, bare)
 	return nil
 }
 

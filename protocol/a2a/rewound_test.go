@@ -20,8 +20,12 @@ func TestRewindOfAnOpenRun(t *testing.T) {
 			t.Run(string(policy)+" "+task, func(t *testing.T) {
 				inBubble(t, a2a.Options{Policy: policy}, func(w *world) {
 					w.call03("message/send", message03("m0", "say One", ""))
-					second := make(chan *answer)
+					second, stream := make(chan *answer), make(chan *answer)
 					go func() { second <- w.call03("message/send", message03("m1", task, "")) }()
+					time.Sleep(100 * time.Millisecond)
+					if strings.HasPrefix(task, "say") { // sent again, it would be an answer
+						go func() { stream <- w.call03("message/stream", message03("m1", task, "")) }()
+					}
 					time.Sleep(time.Second) // in the bubble: until the agent waits
 					open := openRun(w)
 					got := w.call03("message/stream", rewindTo("r", open)).task()
@@ -41,6 +45,12 @@ func TestRewindOfAnOpenRun(t *testing.T) {
 					}
 					if a := (<-second).task(); !slices.Contains(want, a.Status.State) {
 						t.Errorf("the client that waits gets %+v", a.Status)
+					}
+					if strings.HasPrefix(task, "say") {
+						frames := (<-stream).frames
+						if last := string(frames[len(frames)-1].Data); !strings.Contains(last, `"kind":"status-update"`) || !strings.Contains(last, `"final":true`) {
+							t.Errorf("a stream of the run ends with %s", last)
+						}
 					}
 					if got := w.saved(); words(got) != firstTurn || got[0].Status.State != "completed" {
 						t.Errorf("after a reload: %v", got)

@@ -268,7 +268,7 @@ func (c *call) rpcSubscribe(q *rpcRequest) (json.RawMessage, bool, error) {
 	if err != nil {
 		return nil, false, err
 	}
-	c.stream(f.task(), f, at, q.wrap)
+	c.stream(f, at, q.wrap)
 	return nil, true, nil
 }
 

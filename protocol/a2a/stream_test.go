@@ -129,7 +129,7 @@ func TestStreamMakesTheTask(t *testing.T) {
 						t.Errorf("the message %s has the metadata %v and the task %s", m.ID, m.Metadata, m.TaskID)
 					}
 				}
-				s = w.call03("message/stream", withConfig(message03("m2", work, ""), `{"historyLength":1000}`))
+				s = w.call03("message/stream", message03("m2", work, ""))
 				c = s.follow()
 				c.same(s, w.call03("tasks/get", fmt.Sprintf(`{"id":%q}`, c.ID)).task())
 				if last := string(s.frames[len(s.frames)-1].Data); !strings.Contains(last, `"final":true`) {
