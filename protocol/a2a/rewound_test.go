@@ -30,7 +30,7 @@ func TestRewindOfAnOpenRun(t *testing.T) {
 					open := openRun(w)
 					got := w.call03("message/stream", rewindTo("r", open)).task()
 					if got.Status.State != "completed" || got.words() != firstTurn {
-						t.Errorf("got %s, %s", got.Status.State, got.words())
+						t.Fatalf("got %s, %s", got.Status.State, got.words())
 					}
 					log := w.log()
 					if end := log[len(log)-2:]; !slices.Equal(end, []string{"RUN_FINISHED", "session.rewound"}) {
