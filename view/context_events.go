@@ -29,6 +29,10 @@ type ContextEvent struct {
 	Offset     int64           `json:"offset"`                 // the event of the session that began the step
 	EndOffset  *int64          `json:"end_offset,omitempty"`   // the event that ended it; absent while it is not complete
 	CreatedAt  Time            `json:"created_at"`
+
+	// MayChange means that the agent still works on it: its run is open, and the text, the
+	// arguments or the calls of the message may grow.
+	MayChange bool `json:"-"`
 }
 
 // A ContextCut says that a fork or an overwrite cuts the log in the context of an agent:
@@ -123,10 +127,16 @@ func steps(all []*utterance) []step {
 			u.end = callsEnd(u.calls)
 		}
 		if u.step != CallEvent {
-			list = append(list, step{ContextEvent: u.event(), said: u})
+			e := u.event()
+			e.MayChange = u.open && u.grows()
+			list = append(list, step{ContextEvent: e, said: u})
 		}
 		for _, k := range u.calls {
-			list = append(list, callSteps(k)...)
+			made := callSteps(k)
+			for i := range made {
+				made[i].MayChange = u.open && made[i].EndOffset == nil
+			}
+			list = append(list, made...)
 		}
 	}
 	slices.SortStableFunc(list, func(a, b step) int { return cmp.Compare(a.Offset, b.Offset) })
@@ -237,6 +247,7 @@ type utterance struct {
 	calls      []*ToolCall
 	made       string          // the id of the message that makes the calls; "" if the calls name none
 	message    bool            // a message exists; otherwise the utterance has only calls
+	open       bool            // its run is open
 	prompt     bool            // it stores the system text of the model; see [payload.NewPrompt]
 	step       string          // the type of the context event that the message is; "" if it is a message as any other
 	given      json.RawMessage // the content of this event; nil if it is that of the message
@@ -247,7 +258,7 @@ type utterance struct {
 func utterances(s Snapshot, of *Instance) []*utterance {
 	var all []*utterance
 	byID := map[[2]string]*utterance{} // by invocation and message id; the newest utterance of the agent
-	contexts := runContexts(s)
+	contexts, open := runContexts(s), openRuns(s)
 	m, k := 0, 0
 	for m < len(s.Messages) || k < len(s.Calls) {
 		if k >= len(s.Calls) || m < len(s.Messages) && s.Messages[m].Offset <= s.Calls[k].Offset {
@@ -284,7 +295,21 @@ func utterances(s Snapshot, of *Instance) []*utterance {
 		}
 		u.calls = append(u.calls, call)
 	}
+	for _, u := range all {
+		u.open = open[u.invocation]
+	}
 	return all
+}
+
+// openRuns returns the invocations of the runs that are open.
+func openRuns(s Snapshot) map[string]bool {
+	open := map[string]bool{}
+	for i := range s.Runs {
+		if r := &s.Runs[i]; r.EndedAt == nil {
+			open[r.Invocation] = true
+		}
+	}
+	return open
 }
 
 // runContexts returns the contexts of runs (see [Run]) by thread and invocation.
@@ -358,4 +383,9 @@ func (u *utterance) canMake(k *ToolCall) bool {
 		}
 	}
 	return true
+}
+
+// grows reports whether the text or the calls of u may grow while its run is open.
+func (u *utterance) grows() bool {
+	return u.end == nil || u.role == payload.RoleAssistant && u.canMake(&ToolCall{Item: Item{Offset: math.MaxInt64}})
 }

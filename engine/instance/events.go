@@ -3,6 +3,7 @@ package instance
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
@@ -20,15 +21,20 @@ const maxCopied = 16 << 20
 // maxTries is how often an append is tried again because others write to the session.
 const maxTries = 100
 
-// GetEvents returns the context of an instance from a sequence number on, and the number
-// that its next event gets.
+// GetEvents returns the context of an instance from a sequence number on, and the number to
+// read from next: that of the first event that may still change, or else the one that the
+// next event gets.
 func (r *Repository) GetEvents(ctx context.Context, of view.Ref, from int) ([]view.ContextEvent, int, error) {
 	i, err := r.find(ctx, of)
 	if err != nil {
 		return nil, 0, err
 	}
 	events, _, err := r.events(ctx, &i)
-	return events[min(max(from, 0), len(events)):], len(events), err
+	next := slices.IndexFunc(events, func(e view.ContextEvent) bool { return e.MayChange })
+	if next < 0 {
+		next = len(events)
+	}
+	return events[min(max(from, 0), len(events)):], next, err
 }
 
 // events returns the context of an instance, and the offset as of which it is.
