@@ -24,6 +24,7 @@ type Meta struct {
 	Error      bool     `json:"error,omitempty"`      // TOOL_CALL_RESULT: the tool failed, and the content says why
 	Denied     bool     `json:"denied,omitempty"`     // TOOL_CALL_RESULT: the user has denied the call, so the tool did not work
 	DurationMS *int64   `json:"durationMs,omitempty"` // TOOL_CALL_RESULT: the duration of the tool; nil if unknown
+	IDs        []string `json:"ids,omitempty"`        // a message that is one event of a context: the ids of its calls there, if they are others in the log
 	Implied    bool     `json:"implied,omitempty"`    // an event that another one of its append says already; RUN_STARTED: so is the end of the run
 	Invocation string   `json:"invocation,omitempty"` // SUBAGENT_STARTED, permission.requested: the run of the sub-agent
 	LeaseMS    int64    `json:"leaseMs,omitempty"`    // RUN_STARTED of an outside program: how long it may be silent, in milliseconds; 0 for the lease of the server

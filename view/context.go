@@ -2,6 +2,7 @@ package view
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -138,20 +139,21 @@ func promptFirst(all []*utterance) []*utterance {
 }
 
 func contextCall(k *ToolCall) ContextToolCall {
-	c := ContextToolCall{ID: callID(k), Type: "function", Function: ContextFunction{Name: functionName(k.Name), Arguments: "{}"}}
+	c := ContextToolCall{ID: k.ContextID(), Type: "function", Function: ContextFunction{Name: functionName(k.Name), Arguments: "{}"}}
 	if isObject(k.Arguments) {
 		c.Function.Arguments = k.Arguments
 	}
 	return c
 }
 
-// callID returns the id of a call; some agents give none, then it is made from
-// the offset.
-func callID(k *ToolCall) string {
+// ContextID returns the id of the call in the context of its agent. A program that keeps its
+// context may have given it another id than the log has, see [CallStep]. Some agents give
+// none; then it is made from the offset.
+func (k *ToolCall) ContextID() string {
 	if k.ID == "" {
 		return "call_" + strconv.FormatInt(k.Offset, 10)
 	}
-	return k.ID
+	return cmp.Or(k.Step.ID, k.ID)
 }
 
 // maxFunctionName is the longest function name that providers accept.

@@ -72,10 +72,14 @@ func CutContext(events []ContextEvent, last int) (first int64, uncalled []string
 	return first, uncalled
 }
 
-// askedBefore returns the ids of the calls in the last message of the agent.
+// askedBefore returns the ids of the calls in the last message of the agent that have no
+// result. A call with the id of one that has its result is another call.
 func askedBefore(events []ContextEvent) map[string]bool {
-	ids := map[string]bool{}
+	ids, answered := map[string]bool{}, map[string]bool{}
 	for _, e := range slices.Backward(events) {
+		if e.Type == ResultEvent {
+			answered[e.ToolCallID] = true
+		}
 		if e.Type != AssistantMessage {
 			continue
 		}
@@ -86,7 +90,7 @@ func askedBefore(events []ContextEvent) map[string]bool {
 		}
 		_ = json.Unmarshal(e.Content, &d) // other members do not matter
 		for _, k := range d.ToolCalls {
-			ids[k.ID] = true
+			ids[k.ID] = !answered[k.ID]
 		}
 		break
 	}
@@ -180,7 +184,7 @@ func (u *utterance) event() ContextEvent {
 	content.Role, content.Content = u.role, u.text
 	for _, k := range u.calls {
 		content.ToolCalls = append(content.ToolCalls, ContextToolCall{
-			ID: callID(k), Type: "function", Function: ContextFunction{Name: k.Name, Arguments: k.Arguments},
+			ID: k.ContextID(), Type: "function", Function: ContextFunction{Name: k.Name, Arguments: k.Arguments},
 		})
 	}
 	return ContextEvent{Type: typ, Content: mustEncode(content), Offset: u.offset, EndOffset: u.end, CreatedAt: u.at}
@@ -196,7 +200,7 @@ func callSteps(k *ToolCall) (list []step) {
 		return list
 	}
 	e := ContextEvent{
-		Type: ResultEvent, Content: k.Step.Result, ToolCallID: callID(k),
+		Type: ResultEvent, Content: k.Step.Result, ToolCallID: k.ContextID(),
 		Offset: k.Result.Offset, EndOffset: &k.Result.Offset, CreatedAt: k.StartedAt,
 	}
 	if k.EndedAt != nil {
@@ -212,7 +216,7 @@ func callSteps(k *ToolCall) (list []step) {
 }
 
 func callEvent(k *ToolCall) ContextEvent {
-	e := ContextEvent{Type: CallEvent, Content: k.Step.Call, ToolCallID: callID(k), Offset: k.Offset, EndOffset: k.Made, CreatedAt: k.StartedAt}
+	e := ContextEvent{Type: CallEvent, Content: k.Step.Call, ToolCallID: k.ContextID(), Offset: k.Offset, EndOffset: k.Made, CreatedAt: k.StartedAt}
 	if at := k.Step.Offset; at != nil {
 		e.Offset, e.EndOffset, e.CreatedAt = *at, at, *k.Step.At
 	}

@@ -196,7 +196,7 @@ func (c *Conversation) putMessage(l *lane, e *tapedeck.Event, w *wireMessage) *m
 		l.noteRequest(m)
 	}
 	step := tapedeck.MetaOf(w.Metadata)
-	for _, t := range w.ToolCalls {
+	for i, t := range w.ToolCalls {
 		_, known := l.call[t.ID]
 		k := c.callOf(l, e, t.ID)
 		k.Name = t.Function.Name
@@ -207,6 +207,9 @@ func (c *Conversation) putMessage(l *lane, e *tapedeck.Event, w *wireMessage) *m
 		}
 		if step.Step == CallEvent {
 			k.Step.Call = step.Given
+		}
+		if i < len(step.IDs) {
+			k.Step.ID = step.IDs[i]
 		}
 	}
 	if w.Role == "tool" && w.ToolCallID != "" {

@@ -258,10 +258,19 @@ func (c *Conversation) cutContext(e *tapedeck.Event) {
 	if !ok || !c.isActive(e.Offset, l.Name) {
 		return
 	}
+	uncalled := map[string]bool{}
 	for _, id := range d.Context.Uncalled {
-		if k, ok := l.call[id]; ok && k.Result == nil && !k.isStep() {
-			k.Step = CallStep{Uncalled: true}
+		uncalled[id] = true
+	}
+	for _, k := range slices.Backward(l.calls.items) {
+		if k.removed {
+			continue
 		}
+		id := k.ContextID()
+		if uncalled[id] && k.Result == nil && !k.isStep() {
+			k.Step = CallStep{ID: k.Step.ID, Uncalled: true}
+		}
+		delete(uncalled, id) // older calls with the id are others
 	}
 }
 

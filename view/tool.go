@@ -37,6 +37,7 @@ type ToolCall struct {
 // A CallStep says what the context of an agent has of a call, if that is not the usual:
 // a tool_call where the call began, and a tool_result with the answer.
 type CallStep struct {
+	ID       string          `json:"id,omitempty"`       // its id there, if the log has another one
 	Uncalled bool            `json:"uncalled,omitempty"` // only its message has it: there is no tool_call, unless Offset says where
 	Offset   *int64          `json:"offset,omitempty"`
 	At       *Time           `json:"at,omitempty"`     // the time of Offset

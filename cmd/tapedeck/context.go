@@ -76,15 +76,21 @@ func contextLines(p terminal.Pen, v *api.Context) (lines []contextLine) {
 			l.place = &v.Places[i]
 		}
 		add(l)
-		for _, k := range m.ToolCalls {
+		for n, k := range m.ToolCalls {
 			l := contextLine{role: "call", text: p.Paint(terminal.Yellow, terminal.Brief(k.Function.Name, 64)) + " " + p.Paint(terminal.Dim, terminal.Brief(k.Function.Arguments, max(20, p.Width-76)))}
-			if same := calls[k.ID]; len(same) > 0 {
+			if same := calls[k.ID]; len(same) > 0 && isBefore(same[0], v.Places, i+1+n) {
 				l.place, calls[k.ID] = eventPlace(same[0]), same[1:]
 			}
 			add(l)
 		}
 	}
 	return withUnsent(p, v.Events, lines, lineOf)
+}
+
+// isBefore reports whether a call comes before the place of an answer. A later call may have
+// the same id.
+func isBefore(call *view.ContextEvent, places []view.ContextPlace, answer int) bool {
+	return answer >= len(places) || places[answer].Sequence == nil || call.Sequence < *places[answer].Sequence
 }
 
 // withUnsent adds the events that the model does not get, each after the event before it.

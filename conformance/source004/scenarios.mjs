@@ -133,6 +133,54 @@ export const scenarios = {
     ]
     assert.deepEqual(pairs(await world.repository.getEvents(await filled(world, steps))), steps)
   },
+  async "11, 32-33: a model that numbers its calls anew in each turn"(world) {
+    const turn = (text) => STEPS.slice(1, 7).map(([type, content]) =>
+      [type, type === "user_message" ? { role: "user", content: text } : content, ...(type === "tool_result" ? [content.tool_call_id] : [])])
+    const steps = [...turn("One."), ...turn("Two."), ["tool_call", { id: "c1", name: "Read", arguments: "{}" }], ["tool_result", { tool_call_id: "c1", content: "" }]]
+    const want = steps.map(([type, content]) => [type, content])
+    const id = await filled(world, steps)
+    const events = await world.repository.getEvents(id)
+    assert.deepEqual(pairs(events), want)
+    assert.deepEqual(events.map((e) => e.content.tool_call_id ?? null), events.map((e) => e.event_type === "tool_result" ? e.tool_call_id : null))
+    const to = await empty(world)
+    for (let n = 1; n < 3; n++) assert.equal(await world.repository.copyEvents(id, to), steps.length)
+    assert.deepEqual(pairs(await world.repository.getEvents(to)), [...want, ...want])
+    for (let n = steps.length - 2; n >= 0; n -= 3) {
+      await world.repository.deleteEventsAfter(id, n)
+      assert.deepEqual(pairs(await world.repository.getEvents(id)), want.slice(0, n + 1))
+      await world.repository.appendEvent(id, ...steps[n + 1])
+    }
+  },
+  async "11, 19, 127: the model gets the ids of calls that were used again"(world) {
+    const session = await newSession(world)
+    const { id } = await world.repository.createInstance(session, "model")
+    for (const step of [...STEPS, ...STEPS.slice(1)]) await world.repository.appendEvent(id, ...step)
+    await run(world, "and now", "--resume", session)
+    const sent = world.model.requests.at(-1).filter((m) => m.role !== "system").map(plain)
+    assert.deepEqual(sent.slice(0, -1), messagesOf([...STEPS.slice(1), ...STEPS.slice(1)].map(([event_type, content]) => ({ event_type, content }))).map(plain))
+  },
+  async "32: a tool_call has the arguments that were carried out"(world) {
+    const steps = [STEPS[1], ["assistant_message", { role: "assistant", content: "", tool_calls: [{ id: "c1", type: "function", function: { name: "Read", arguments: '{"path":' } }] }],
+      ["tool_call", { id: "c1", name: "Read", arguments: { path: "c1" } }], ["tool_result", { tool_call_id: "c1", content: "" }, "c1"]]
+    assert.deepEqual(pairs(await world.repository.getEvents(await filled(world, steps))), steps.map(([type, content]) => [type, content]))
+  },
+  async "19, 92: polling from the number that the answer names gets each event whole"(world) {
+    const asked = world.model.requests.length
+    const started = world.cli("run", "[hang] first", "--agent", "model")
+    let read = []
+    await world.until(async () => {
+      const [s] = await world.list()
+      if (s?.status !== "running") return false
+      const { id } = await world.repository.main(s.id)
+      const { events, next } = await world.repository.call("GET", `${await world.repository.path(id)}/events?from=${read.length}`)
+      read = read.concat(events.slice(0, next - read.length))
+      return world.model.requests.length > asked && JSON.stringify(events).includes("Answer")
+    })
+    assert.deepEqual(read.map((e) => e.event_type), ["system_message", "user_message"], "the text that streams is not behind next")
+    await world.restart()
+    const { session } = await started
+    assert.equal((await mainEvents(world, session))[2].content.content, `Answer ${world.model.requests.length}.`)
+  },
   async "10, 62: each event has a time"(world) {
     for (const e of await world.repository.getEvents(await filled(world))) assert.ok(!Number.isNaN(Date.parse(e.created_at)))
   },

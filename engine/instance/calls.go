@@ -13,42 +13,60 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// check compares a step with the tool calls of its thread before the step is appended. It
-// refuses a call with the id of another call, and a second result of a call: in the log they
-// would replace the first one, and change a context that was read already. If the context
-// has the same tool_call already, check returns its number, otherwise -1.
+// check compares a step with the tool calls of its context before the step is appended. The
+// id of a call that has its result may be used again, by the next turn of the agent: then it
+// is a new call. check refuses a call with the id of one that has no result yet, and a second
+// result of a call: these change a context that was read already. If the context has the same
+// tool_call already, check returns its number, otherwise -1.
 func (k *known) check(s *step, target *found) (int, error) {
 	switch s.Type {
 	case view.ResultEvent:
 		return -1, k.checkResult(s, target)
 	case view.CallEvent:
-		c, f := k.calls[s.ToolCallID], &s.calls[0].Function
-		if s.made = c.own && c.sum == sumOf(f.Name, f.Arguments); !s.made {
-			break
-		}
-		if c.event < 0 && c.result >= 0 {
-			return -1, tapedeck.Errorf(tapedeck.Conflict, "tool call %.100q has its result already: event %d of the context", s.ToolCallID, c.result).
-				WithHint("nothing was written; append a tool_call before its tool_result")
-		}
-		return int(c.event), nil
+		return k.checkCall(s)
 	}
 	for n, one := range s.calls {
 		if slices.ContainsFunc(s.calls[:n], func(other payload.ToolCall) bool { return other.ID == one.ID }) {
 			return -1, tapedeck.Errorf(tapedeck.Invalid, "two tool calls of the %s have the id %.100q", s.Type, one.ID)
 		}
-		if _, taken := k.calls[one.ID]; taken {
-			return -1, tapedeck.Errorf(tapedeck.Conflict, "the thread of %s has another tool call %.100q already", target.ID, one.ID).
-				WithHint("nothing was written; give the call another id")
+		if c, ok := k.calls[one.ID]; ok && c.result < 0 {
+			return -1, openCall(one.ID).WithHint("nothing was written; append a message before its tool_call events, and the result of a call before its id is used again")
 		}
 	}
 	return -1, nil
 }
 
+func openCall(id string) *tapedeck.Error {
+	return tapedeck.Errorf(tapedeck.Conflict, "the context has another tool call %.100q, which has no result yet", id)
+}
+
+// checkCall is check for a tool_call.
+func (k *known) checkCall(s *step) (int, error) {
+	f := &s.calls[0].Function
+	c, ok := k.calls[s.ToolCallID]
+	s.made = false // it may be tried again
+	switch {
+	case !ok || c.result >= 0 && (c.event >= 0 || c.result < k.said):
+		return -1, nil
+	case c.result >= 0:
+		return -1, tapedeck.Errorf(tapedeck.Conflict, "tool call %.100q has its result already: event %d of the context", s.ToolCallID, c.result).
+			WithHint("nothing was written; append a tool_call before its tool_result")
+	case c.name != f.Name:
+		return -1, openCall(s.ToolCallID).WithHint("nothing was written; a tool_call has the name that it has in its message, and a result comes before the next call with the id")
+	case c.event < 0:
+		s.made = true
+		return -1, nil
+	case c.sum != sumOf(f):
+		return -1, openCall(s.ToolCallID).WithHint("nothing was written; append its result before the next call with the id")
+	}
+	return int(c.event), nil
+}
+
 // checkResult refuses a result if the context does not have its call, and if the call
 // has a result already.
 func (k *known) checkResult(s *step, target *found) error {
-	c := k.calls[s.ToolCallID]
-	if !c.own {
+	c, ok := k.calls[s.ToolCallID]
+	if !ok {
 		return tapedeck.Errorf(tapedeck.Invalid, "the context of %s has no tool call %.100q", target.ID, s.ToolCallID).
 			WithHint("append the call first")
 	}
@@ -61,93 +79,48 @@ func (k *known) checkResult(s *step, target *found) error {
 
 // sumOf returns the checksum of a call. Calls that are equal have the same one: spaces and
 // the order of members in their arguments do not matter.
-func sumOf(name, arguments string) [32]byte {
+func sumOf(f *payload.FunctionCall) [32]byte {
 	var v any
+	arguments := f.Arguments
 	if json.Unmarshal([]byte(arguments), &v) == nil {
 		if plain, err := json.Marshal(v); err == nil {
 			arguments = string(plain)
 		}
 	}
-	return sha256.Sum256([]byte(name + "\x00" + arguments))
+	return sha256.Sum256([]byte(f.Name + "\x00" + arguments))
 }
 
-// A callRenamer gives copied calls ids that no other call of the thread has.
-type callRenamer struct {
-	to    *known            // the target
-	used  map[string]bool   // the new ids of copied calls
-	newID map[string]string // of the newest call that has the key as its id in the source
-	made  map[string]bool   // the new ids of calls that a copied message has and no tool_call yet
+// A namer gives the calls of steps their ids in the log. There, all calls of a thread have
+// ids of their own: the agents of a thread share it, and models use an id again.
+type namer struct {
+	k    *known
+	used map[string]bool   // the ids in the log that it has given
+	ids  map[string]string // the id in the log of the newest call with an id in the context
 }
 
-// rename gives the calls of a step the ids that they have in the copy.
-func (n *callRenamer) rename(s *step) error {
-	old, renamed := s.ToolCallID, false
-	switch id := n.newID[old]; {
-	case s.Type == view.CallEvent && n.made[id]:
-		s.made, s.calls[0].ID, s.ToolCallID = true, id, id
-		delete(n.made, id)
-	case s.Type == view.ResultEvent:
-		s.ToolCallID = id
-	default:
-		for i := range s.calls {
-			c := &s.calls[i]
-			free := n.free(c.ID)
-			renamed = renamed || free != c.ID
-			n.newID[c.ID], c.ID = free, free
-			n.made[free] = s.Type == view.AssistantMessage
-		}
-		if s.Type == view.CallEvent {
-			s.ToolCallID = s.calls[0].ID
-		}
-	}
-	if renamed || s.ToolCallID != old {
-		return s.keepRenamed()
-	}
-	return nil
+func (k *known) namer() *namer {
+	return &namer{k: k, used: map[string]bool{}, ids: map[string]string{}}
 }
 
-// free returns an id that no call of the target has: the one that is wanted, if it is free.
-func (n *callRenamer) free(id string) string {
-	for {
-		if _, taken := n.to.calls[id]; !taken && !n.used[id] {
-			n.used[id] = true
-			return id
+// name gives the calls of a step, and what it answers, their ids in the log.
+func (n *namer) name(s *step) {
+	s.ids = nil
+	if s.made || s.Type == view.ResultEvent {
+		id, ok := n.ids[s.ToolCallID]
+		if !ok {
+			id = n.k.calls[s.ToolCallID].id
 		}
-		id = tapedeck.NewID("call_")
+		s.ids = []string{id}
+		return
 	}
-}
-
-// keepRenamed keeps the content that was given, with the new ids of its calls.
-func (s *step) keepRenamed() error {
-	var d tapedeck.Members
-	if s.given == nil {
-		return nil
-	}
-	if err := json.Unmarshal(s.given, &d); err != nil {
-		return err
-	}
-	switch s.Type {
-	case view.ResultEvent:
-		if d["tool_call_id"] != nil {
-			d["tool_call_id"] = payload.Text(s.ToolCallID)
+	for _, c := range s.calls {
+		id := c.ID
+		if n.k.ids[id] || n.used[id] {
+			id = tapedeck.NewID("call_")
 		}
-	case view.CallEvent:
-		d["id"] = payload.Text(s.ToolCallID)
-	case view.AssistantMessage:
-		var calls []tapedeck.Members
-		_ = json.Unmarshal(d["tool_calls"], &calls) // it was read before
-		for i := range calls {
-			calls[i]["id"] = payload.Text(s.calls[i].ID)
-		}
-		if len(calls) > 0 {
-			d["tool_calls"], _ = json.Marshal(calls)
-		}
+		n.used[id], n.ids[c.ID] = true, id
+		s.ids = append(s.ids, id)
 	}
-	raw, err := json.Marshal(d)
-	if err == nil {
-		s.keep(raw)
-	}
-	return err
 }
 
 // shapeError returns the error for content of the wrong shape. It names the member, the

@@ -63,9 +63,10 @@ func tooLong(i *found) error {
 // content is that of the type, see [view.ContextEvent], and is kept as it is. toolCallID may
 // be empty if the content has it.
 //
-// Events in the context never change. A call with the id of another call is a
-// [tapedeck.Conflict], and so is a second result of a call. A call that was appended already
-// is returned unchanged. More than 500 calls without a result are [tapedeck.TooLarge].
+// Events in the context never change. A call with the id of one that has no result yet is a
+// [tapedeck.Conflict], and so is a second result of a call. A tool_call that was appended
+// already and has no result is returned unchanged. More than 500 calls without a result are
+// [tapedeck.TooLarge].
 func (r *Repository) AppendEvent(ctx context.Context, of view.Ref, typ string, content json.RawMessage, toolCallID string) (view.ContextEvent, error) {
 	free, err := r.hold(ctx, of.Session)
 	if err != nil {
@@ -84,6 +85,7 @@ func (r *Repository) AppendEvent(ctx context.Context, of view.Ref, typ string, c
 	done, err := r.append(ctx, &i, func(k *known) ([]*step, error) {
 		there, err := k.check(&s, &i)
 		if number = k.events; err != nil || there < 0 {
+			k.namer().name(&s)
 			return []*step{&s}, err
 		}
 		number = there
@@ -218,8 +220,8 @@ func (r *Repository) DeleteEventsAfter(ctx context.Context, of view.Ref, sequenc
 
 // CopyEvents appends the context of one instance to that of another: up to and
 // including a sequence number, or all of it if that is nil. It returns how many
-// events these are. It appends all or none. A call whose id is taken in the
-// target's thread gets another id, and so does its result.
+// events these are. It appends all or none. Calls keep their ids: a result in the copy is
+// that of a call in the copy.
 func (r *Repository) CopyEvents(ctx context.Context, source, target view.Ref, upTo *int) (int, error) {
 	free, err := r.hold(ctx, target.Session)
 	if err != nil {
@@ -258,15 +260,21 @@ func (r *Repository) CopyEvents(ctx context.Context, source, target view.Ref, up
 
 // copies returns context events as steps for another context.
 func copies(events []view.ContextEvent, to *known) (steps []*step, err error) {
-	n := callRenamer{to: to, used: map[string]bool{}, newID: map[string]string{}, made: map[string]bool{}}
+	n := to.namer()
+	asked := map[string]bool{} // the ids of the calls that a copied message has and no tool_call yet
 	for _, e := range events {
 		s := &step{Type: e.Type, ToolCallID: e.ToolCallID}
 		if err := s.read(e.Content); err != nil {
 			return nil, err
 		}
-		if err := n.rename(s); err != nil {
-			return nil, err
+		s.made = s.Type == view.CallEvent && asked[s.ToolCallID]
+		delete(asked, s.ToolCallID)
+		if s.Type == view.AssistantMessage {
+			for _, c := range s.calls {
+				asked[c.ID] = true
+			}
 		}
+		n.name(s)
 		steps = append(steps, s)
 	}
 	return steps, nil

@@ -29,16 +29,19 @@ type kept struct {
 // A known context is what a writer must know of the context of an instance.
 type known struct {
 	events   int             // their number
+	said     int32           // the number of the newest message; -1 if there is none
 	messages int             // the number of messages in its thread
 	open     int             // the number of calls in its thread without a result
-	calls    map[string]call // the newest call of each id in its thread
+	calls    map[string]call // its newest call of each id
+	ids      map[string]bool // of all calls in its thread, in the log
 }
 
-// A call is what a writer must know of a tool call. It has no text, which may be large and
-// may be erased.
+// A call is what a writer must know of a tool call. It has no arguments, which may be large
+// and may be erased.
 type call struct {
-	own           bool     // it is one of the context; otherwise it only takes the id
-	sum           [32]byte // see [sumOf]
+	id            string // in the log
+	name          string
+	sum           [32]byte // of its tool_call, see [sumOf]
 	event, result int32    // the numbers of its tool_call and its tool_result; -1 if there is none
 }
 
@@ -95,7 +98,7 @@ func (c *kept) limit() {
 	calls := 0
 	for _, of := range c.contexts {
 		for _, k := range of {
-			calls += len(k.calls)
+			calls += len(k.ids)
 		}
 	}
 	if calls > maxCalls {
@@ -136,61 +139,71 @@ func (r *Repository) catchUp(ctx context.Context, c *kept, s *tapedeck.Session) 
 }
 
 func knownFrom(s *view.Snapshot, i *found) *known {
-	k := &known{messages: len(s.Messages), calls: map[string]call{}}
+	k := &known{said: -1, messages: len(s.Messages), calls: map[string]call{}, ids: map[string]bool{}}
+	began := map[string]int64{} // the offset of the newest call of the context with an id
 	for n := range s.Calls {
 		one := &s.Calls[n]
-		c := call{event: -1, result: -1}
-		if c.own = one.Name != "" && i.Has(&one.Item); c.own {
-			c.sum = sumOf(one.Name, one.Arguments)
-		}
-		if k.calls[one.ID] = c; one.Result == nil {
+		if k.ids[one.ID] = true; one.Result == nil {
 			k.open++
+		}
+		if one.Name != "" && i.Has(&one.Item) {
+			id := one.ContextID()
+			k.calls[id], began[id] = call{id: one.ID, name: one.Name, event: -1, result: -1}, one.Offset
 		}
 	}
 	events := view.ContextEvents(*s, i.Instance)
 	k.events = len(events)
 	for n := range events {
-		id := events[n].ToolCallID
-		if id == "" {
-			continue
-		}
-		c := k.calls[id] // none for a call without an id: it has one in the view
-		if events[n].Type == view.CallEvent {
-			c.event, c.result = int32(n), -1
-		} else {
+		e := &events[n]
+		id := e.ToolCallID
+		c := k.calls[id]
+		switch {
+		case id == "":
+			k.said = int32(n)
+		case e.Offset < began[id]: // of an older call
+		case e.Type == view.CallEvent:
+			made := readCall(e.Content)
+			c.event, c.sum = int32(n), sumOf(&made.Function)
+			k.calls[id] = c
+		default:
 			c.result = int32(n)
+			k.calls[id] = c
 		}
-		k.calls[id] = c
 	}
 	return k
 }
 
 // add notes a step that is appended.
 func (k *known) add(s *step) {
+	number := int32(k.events)
+	k.events++
 	if !s.made {
 		k.messages++
 	}
-	number := int32(k.events)
 	c := k.calls[s.ToolCallID]
 	switch {
 	case s.Type == view.ResultEvent:
 		c.result = number
 		k.calls[s.ToolCallID] = c
 		k.open--
+		return
 	case s.made:
-		c.event = number
+		c.event, c.sum = number, sumOf(&s.calls[0].Function)
 		k.calls[s.ToolCallID] = c
-	default:
-		for _, one := range s.calls {
-			c := call{own: true, sum: sumOf(one.Function.Name, one.Function.Arguments), event: -1, result: -1}
-			if s.Type == view.CallEvent {
-				c.event = number
-			}
-			k.calls[one.ID] = c
-		}
-		k.open += len(s.calls)
+		return
 	}
-	k.events++
+	for n := range s.calls {
+		f := &s.calls[n].Function
+		c := call{id: s.ids[n], name: f.Name, event: -1, result: -1}
+		if s.Type == view.CallEvent {
+			c.event, c.sum = number, sumOf(f)
+		}
+		k.calls[s.calls[n].ID], k.ids[c.id] = c, true
+	}
+	k.open += len(s.calls)
+	if s.Type != view.CallEvent {
+		k.said = number
+	}
 }
 
 // appended notes that the events of a context were appended from an offset on, and drops

@@ -192,12 +192,6 @@ func TestManyCalls(t *testing.T) {
 	}
 	// Only more calls are refused.
 	w.add(another, user, `tool_result {"tool_call_id":"c599","content":"x"}`)
-	// A new process knows the same.
-	for _, r := range []*instance.Repository{w.Repository, instance.New(w.engine, w.views, w.store)} {
-		if e, err := r.AppendEvent(t.Context(), i, "tool_call", json.RawMessage(`{"id":"c0","name":"Read","arguments":"{}"}`), ""); err != nil || e.Sequence != 1 {
-			t.Errorf("a known call answers %+v, %v", e, err)
-		}
-	}
 }
 
 // A tool_call comes before its result, and keeps its text.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
@@ -18,6 +19,7 @@ type step struct {
 	ToolCallID string
 	text       string
 	calls      []payload.ToolCall
+	ids        []string        // of the calls in the log, or of the call that it makes or answers; see [namer]
 	made       bool            // of a tool_call: a message of the context has the call
 	given      json.RawMessage // the content; nil if [step.plain] says all of it
 }
@@ -166,17 +168,20 @@ func (s *step) event(i *found) tapedeck.Event {
 		m.Content = nil
 	}
 	mark := tapedeck.Meta{Given: s.given}
-	if len(s.calls) > 0 {
-		mark.Step = s.Type
-	}
-	if m.ToolCalls = s.calls; s.made {
-		m.ToolCalls, mark.Call, mark.Given = nil, s.ToolCallID, s.content()
+	switch {
+	case s.made:
+		mark.Step, mark.Call, mark.Given = s.Type, s.ids[0], s.content()
+	case len(s.calls) > 0:
+		mark.Step, m.ToolCalls, mark.IDs = s.Type, slices.Clone(s.calls), s.others()
+		for n, id := range s.ids {
+			m.ToolCalls[n].ID = id
+		}
 	}
 	if mark.Given != nil || mark.Step != "" {
 		m.Metadata = mark.In(nil)
 	}
 	if s.Type == view.ResultEvent {
-		m.ToolCallID = s.ToolCallID
+		m.ToolCallID = s.ids[0]
 	}
 	m.SubagentRunID = i.Subagent
 	e := payload.NewEvent(payload.MessageAdded{Message: m})
@@ -184,4 +189,16 @@ func (s *step) event(i *found) tapedeck.Event {
 		e.Instance = i.ID
 	}
 	return e
+}
+
+// others returns the ids of the calls in the context, nil if the log has the same.
+func (s *step) others() (ids []string) {
+	differ := false
+	for n := range s.calls {
+		ids, differ = append(ids, s.calls[n].ID), differ || s.calls[n].ID != s.ids[n]
+	}
+	if !differ {
+		return nil
+	}
+	return ids
 }
