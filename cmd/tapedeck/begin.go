@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,8 +37,8 @@ func (f *runFlags) register(c *cobra.Command) {
 	fl.StringVar(&f.toPoint, "to-point", "", pointUsage("with --copy, the last event to copy", "default: all"))
 	fl.StringVar(&f.overwrite, "overwrite", "", "run in this `SESSION`, in place of the events after --from-point")
 	fl.StringVar(&f.fromPoint, "from-point", "", pointUsage("with --overwrite, the last event to keep", "default: revert nothing"))
-	fl.StringVar(&f.instance, "instance", "", instanceUsage+"; the task runs in --thread")
-	fl.StringVar(&f.task.Thread, "thread", "", "run in this thread (default main): a point N counts in its context, and --overwrite reverts only its events")
+	fl.StringVar(&f.instance, "instance", "", instanceUsage+"; with --overwrite, the task runs in its thread")
+	fl.StringVar(&f.task.Thread, "thread", "", "run in this thread (default main): a point N counts in its context, and --overwrite reverts only its events, also with @N")
 	f.budget.register(fl)
 	fl.StringVar(&f.task.Title, "title", "", "title of a new session (default: from the task)")
 }
@@ -70,7 +71,7 @@ func (f *runFlags) check(c *cobra.Command, args []string) (err error) {
 		return err
 	}
 	f.from, err = readPoint(c, "from-point", f.fromPoint, f.instance)
-	f.to.thread, f.from.thread, f.from.within = f.task.Thread, f.task.Thread, f.task.Thread
+	f.to.thread, f.from.thread, f.from.within, f.from.reverts = f.task.Thread, f.task.Thread, f.task.Thread, true
 	return err
 }
 
@@ -122,12 +123,17 @@ func (e *env) beginOverwrite(ctx context.Context, c *connection, f *runFlags) (a
 	t := f.task
 	t.Session = f.overwrite
 	if at != nil {
-		t.Overwrite = &api.Overwrite{FromOffset: at.First, Thread: t.Thread, Context: at.Context}
+		t.Thread = cmp.Or(t.Thread, at.thread)
+		t.Overwrite = &api.Overwrite{FromOffset: at.First, Thread: at.thread, Context: at.Context}
 	}
 	started, err := c.Run(ctx, t)
 	if err == nil && started.Marker != "" { // otherwise nothing came after the point
 		e.report(at)
-		fmt.Fprintf(e.stderr, "reverted the events from offset %d on; undo with: tapedeck undo %s %s\n", at.First, f.overwrite, started.Marker)
+		of := ""
+		if at.thread != "" {
+			of = " of thread " + at.thread
+		}
+		fmt.Fprintf(e.stderr, "reverted the events%s from offset %d on; undo with: tapedeck undo %s %s\n", of, at.First, f.overwrite, started.Marker)
 	}
 	return started, err
 }

@@ -18,9 +18,11 @@ func newOverwrite(e *env) *cobra.Command {
 the events after it. New events take their place.
 
 The point is the sequence number of the last event to keep in the context of an
-agent, which tapedeck context shows, or as @41 an offset of the session. If a number
-is inside a run, the agent is not told of the cut. If an offset is, the agent is told
-that the run was interrupted, and overwrite prints a warning.
+agent, which tapedeck context shows: then only the events of its thread are reverted,
+and those of the sub-agents that it has started. Or it is as @41 an offset of the
+session: then the events of all threads are. If a number is inside a run, the agent is
+not told of the cut. If an offset is, the agent is told that the run was interrupted,
+and overwrite prints a warning.
 
 Nothing is deleted: tapedeck undo restores the events. To overwrite and run a task
 in one command, see: tapedeck run --help`,
@@ -36,7 +38,7 @@ in one command, see: tapedeck run --help`,
 			if err != nil {
 				return err
 			}
-			o.Session, p.thread, p.within = args[0], o.Thread, o.Thread
+			o.Session, p.thread, p.within, p.reverts = args[0], o.Thread, o.Thread, true
 			return e.jump(c.Context(), "overwrote", func(ctx context.Context, conn *connection) (api.Rewound, error) {
 				return e.overwrite(ctx, conn, o, &p)
 			})
@@ -44,7 +46,7 @@ in one command, see: tapedeck run --help`,
 	}
 	c.Flags().StringVar(&text, "from-point", "", pointUsage("the last event to keep", "required"))
 	c.Flags().StringVar(&instance, "instance", "", instanceUsage)
-	c.Flags().StringVar(&o.Thread, "thread", "", "revert only events of this thread (default: of all threads); a point N counts in its context (default main)")
+	c.Flags().StringVar(&o.Thread, "thread", "", "revert only events of this thread; a point N counts in its context (default: main for N, all threads for @N)")
 	c.Flags().BoolVar(&o.Force, "force", false, "overwrite even if that makes reverted events active again")
 	return c
 }
@@ -55,7 +57,7 @@ func (e *env) overwrite(ctx context.Context, conn *connection, o api.Overwrite, 
 	if err != nil {
 		return api.Rewound{}, err
 	}
-	o.FromOffset, o.Context = at.First, at.Context
+	o.FromOffset, o.Thread, o.Context = at.First, at.thread, at.Context
 	done, err := conn.Overwrite(ctx, o)
 	if err == nil && done.Marker != "" {
 		e.report(at)

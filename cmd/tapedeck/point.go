@@ -26,7 +26,8 @@ type point struct {
 	sequence bool
 	instance string // the sequence number counts in the context of this instance; "" for that of a thread
 	thread   string // likewise, of this thread
-	within   string // the thread that is cut; "" for all
+	within   string // an offset cuts this thread; "" for all
+	reverts  bool   // a number cuts the thread of its context only; in a copy it cuts all
 }
 
 // pointUsage describes the flag of a point; without is its default.
@@ -70,7 +71,8 @@ type cut struct {
 
 	Context *view.ContextCut `json:"context,omitempty"` // of a point that is given by its sequence number
 
-	end int64 // of a point that is given by its sequence number: the last offset that tapedeck context shows for it
+	thread string // that is cut; "" for all
+	end    int64  // of a point that is given by its sequence number: the last offset that tapedeck context shows for it
 }
 
 // A span is the part of a log from the first event of a run to its last.
@@ -89,7 +91,7 @@ func (p *point) place(ctx context.Context, c *connection, session string) (*cut,
 	if err != nil {
 		return nil, err
 	}
-	out := &cut{Last: p.number, First: p.number + 1}
+	out := &cut{Last: p.number, First: p.number + 1, thread: p.within}
 	if p.sequence {
 		if out, err = p.count(ctx, c, &s); err != nil {
 			return nil, err
@@ -131,6 +133,9 @@ func (p *point) count(ctx context.Context, c *connection, s *tapedeck.Session) (
 	if last.EndOffset != nil {
 		out.end = *last.EndOffset
 	}
+	if p.reverts {
+		out.thread = v.Thread
+	}
 	return out, nil
 }
 
@@ -149,7 +154,7 @@ func (p *point) where() string {
 // the cut moves behind its end, because the run was not interrupted. A cut in the context
 // of an agent interrupts no run: its agent is not told of it.
 func (p *point) inspect(ctx context.Context, c *connection, s *tapedeck.Session, at *cut) error {
-	runs, err := c.openRuns(ctx, s.ID, at.First, p.within)
+	runs, err := c.openRuns(ctx, s.ID, at.First, at.thread)
 	if err != nil || len(runs) == 0 || at.First == s.Head {
 		return err
 	}

@@ -33,7 +33,8 @@ session id goes to standard error.
 --copy       run the task in a copy of a session; --to-point N copies up to and
              including event N of its context
 --overwrite  run the task in a session; --from-point N reverts the events after
-             event N of its context (undo with: tapedeck undo). Without
+             event N of its context (undo with: tapedeck undo), and leaves other
+             threads as they are; @N reverts those, too. Without
              --from-point it is the same as --session
 
 tapedeck context shows the events with their numbers. @N is an offset of the session

@@ -381,6 +381,15 @@ export const scenarios = {
     assert.equal(after.length, 1)
     await continued(world, session, await mainEvents(world, source), 5, "five")
   },
+  async "22, 152: --from-point N leaves the events of other instances"(world) {
+    const { session } = await run(world, "one", "--agent", "model")
+    const { id } = await world.repository.createInstance(session, "helper")
+    await world.repository.appendEvent(id, "user_message", { role: "user", content: "Stay." })
+    await run(world, "two", "--overwrite", session, "--from-point", "1")
+    await world.cli("overwrite", session, "--from-point", "0")
+    assert.deepEqual(pairs(await world.repository.getEvents(id)), [["user_message", { role: "user", content: "Stay." }]])
+    assert.equal((await mainEvents(world, session)).length, 1)
+  },
   async "127, 138, 148: --resume continues an instance that the repository has created"(world) {
     const session = await newSession(world)
     const { id } = await world.repository.createInstance(session, "model")
