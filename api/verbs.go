@@ -148,6 +148,8 @@ type Answered struct {
 // A Resume asks the agent of a thread to continue the newest run of the thread,
 // which was cancelled, was interrupted or failed. It is a [tapedeck.Conflict] if
 // there is nothing to resume, and [tapedeck.Invalid] if the agent had not begun.
+// Without a text it answers a message of the user that is the last one of the thread,
+// if no run has got it.
 type Resume struct {
 	Session string           `json:"-"`
 	Text    string           `json:"task,omitempty"`   // the words of the user; without it, "Continue where you left off."

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/view"
 )
 
@@ -17,11 +18,11 @@ const continueText = "Continue where you left off."
 // that run, unless r names another. That run must be interrupted, failed, or cancelled
 // after the agent had begun. If the agent had not begun, Resume is [tapedeck.Invalid].
 // If there is nothing to resume, it is a [tapedeck.Conflict].
+//
+// If the last message of the thread is one of the user that no run has got, a resume without
+// a text starts a run that answers it, as a task does, and adds no message.
 func (e *Engine) Resume(ctx context.Context, r api.Resume) (api.Started, error) {
-	if r.Text == "" {
-		r.Text = continueText
-	}
-	t := api.Task{Session: r.Session, Agent: r.Agent, Thread: r.Thread, Text: r.Text, Config: r.Config, Actor: r.Actor, Budget: r.Budget, Capped: r.Capped, Invocation: r.Invocation}
+	t := api.Task{Session: r.Session, Agent: r.Agent, Thread: r.Thread, Text: cmp.Or(r.Text, continueText), Config: r.Config, Actor: r.Actor, Budget: r.Budget, Capped: r.Capped, Invocation: r.Invocation}
 	if err := checkTask(&t); err != nil {
 		return api.Started{}, err
 	}
@@ -31,7 +32,45 @@ func (e *Engine) Resume(ctx context.Context, r api.Resume) (api.Started, error) 
 	if err := e.notImported(t.Session); err != nil {
 		return api.Started{}, err
 	}
+	t.Text = r.Text // without one, it depends on what the thread has
 	return e.start(context.WithoutCancel(ctx), t, true)
+}
+
+// withoutText returns the task of a resume without a text: to answer the last message of the
+// thread, if nobody has, and otherwise to continue. asked is that message.
+func (e *Engine) withoutText(ctx context.Context, s *tapedeck.Session, t api.Task) (own api.Task, asked *view.Message, err error) {
+	if asked, err = e.unanswered(ctx, s, t.Thread); asked == nil {
+		t.Text = continueText
+		return t, nil, err
+	}
+	m := payload.NewMessage(asked.ID, payload.RoleUser, asked.Text)
+	if asked.Parts != nil {
+		m.Content = asked.Parts
+	}
+	t.Text, t.Messages = asked.Text, []payload.Message{m}
+	return t, asked, nil
+}
+
+// unanswered returns the last message of a thread, if it is one of the user that no run of
+// the thread has got: its run was cut off, or a program has appended it. A run whose state
+// is in the log continues with all of it, so there is none for it.
+func (e *Engine) unanswered(ctx context.Context, s *tapedeck.Session, thread string) (*view.Message, error) {
+	now, err := e.views.Snapshot(ctx, s.ID, view.Query{At: new(s.Head), Thread: thread, Limit: 1})
+	if err != nil || len(now.Messages) == 0 {
+		return nil, err
+	}
+	m := &now.Messages[len(now.Messages)-1]
+	if m.Role != payload.RoleUser || m.Text == "" || len(now.Calls) > 0 && now.Calls[len(now.Calls)-1].Offset > m.Offset {
+		return nil, nil
+	}
+	if len(now.Runs) > 0 {
+		run := &now.Runs[len(now.Runs)-1]
+		agent, err := e.agent(run.Agent)
+		if run.Offset > m.Offset || run.Invocation == m.Invocation || err == nil && run.Agent != "" && isDurable(agent) {
+			return nil, nil
+		}
+	}
+	return m, nil
 }
 
 // A predecessor has what a new run must know of the run before it on its thread.
@@ -98,15 +137,16 @@ func (e *Engine) findPredecessor(ctx context.Context, s *tapedeck.Session, threa
 		return predecessor{lastLink: told, agent: run.Agent, stopped: run, status: st.status, plan: now.Plan, failed: true}, nil
 	case run.Interrupts == nil: // with interrupts, the agent itself stopped to ask, and needs no context
 		f.stopped, f.status, f.plan = run, st.status, now.Plan
-		f.quiet, err = e.isCut(ctx, s.ID, run, resume)
+		if f.quiet, err = e.isCut(ctx, s.ID, run); f.quiet && !resume {
+			f.resumes = ""
+		}
 	}
 	return f, err
 }
 
-// isCut reports whether a cut in the context of its agent has ended a run, and nobody asks
-// to resume it.
-func (e *Engine) isCut(ctx context.Context, session string, r *view.Run, resume bool) (bool, error) {
-	if resume || r.Status != tapedeck.StatusInterrupted || r.EndOffset == nil {
+// isCut reports whether a cut in the context of its agent has ended a run.
+func (e *Engine) isCut(ctx context.Context, session string, r *view.Run) (bool, error) {
+	if r.Status != tapedeck.StatusInterrupted || r.EndOffset == nil {
 		return false, nil
 	}
 	ev, err := eventAt(ctx, e.store, session, *r.EndOffset)

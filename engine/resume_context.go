@@ -32,7 +32,6 @@ func (e *Engine) addResumeContext(ctx context.Context, s *tapedeck.Session, agen
 		}
 	}
 	if (f.failed || f.quiet) && u.empty() {
-		f.resumes = ""
 		return nil
 	}
 	plan, err := e.planAt(ctx, s.ID, f)

@@ -41,8 +41,8 @@ func (m *recaller) run(ctx context.Context, in tapedeck.Invocation, say func(str
 
 func (m *recaller) last() tapedeck.Invocation { return m.asked[len(m.asked)-1] }
 
-// A cut in the context of an agent divides its run, and the agent of the next task is not
-// told of it. Who resumes the run is.
+// A cut in the context of an agent divides its run, and its agent is not told of it: neither
+// with the next task nor if the run is resumed.
 func TestCutInTheContextIsNotTold(t *testing.T) {
 	var m recaller
 	inBubble(t, m.run, func(w *world) {
@@ -64,8 +64,8 @@ func TestCutInTheContextIsNotTold(t *testing.T) {
 			_, err = w.Resume(ctx, api.Resume{Session: f.ID})
 			w.must(err)
 			synctest.Wait()
-			if in := m.last(); in.Context == "" || in.Resumes == "" {
-				w.Error("a run that is resumed is not told how it ended")
+			if in := m.last(); (in.Context == "") != (c != nil) || in.Resumes == "" {
+				w.Errorf("a run that is resumed with the context %v gets %q, and resumes %q", c, in.Context, in.Resumes)
 			}
 			f, err = w.Fork(ctx, api.Fork{Parent: "s", Copy: true})
 			w.must(err)

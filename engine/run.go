@@ -41,6 +41,7 @@ type run struct {
 	questions questions
 	instance  string           // the instance of the agent in its thread
 	message   *payload.Message // the task; nil if the client sent only other messages
+	asked     *view.Message    // the task, if the thread had it already
 	prompt    *string          // a new system text of its model, which the log does not have yet; nil for none
 	result    ending
 	from      parentage
@@ -74,8 +75,8 @@ func newRun(e *Engine, agent *Agent, t api.Task, f predecessor) *run {
 	if r.message = task(&t); r.message != nil {
 		r.in.Message, _ = json.Marshal(r.message) // its raw members are valid JSON; so are those of the input
 	}
-	if f.asked != nil {
-		r.message = nil // the log has it
+	if r.asked = f.asked; r.asked != nil {
+		r.message = nil
 	}
 	if input := inputOf(&t); input != nil {
 		r.in.Input, _ = json.Marshal(input)

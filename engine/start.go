@@ -5,14 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/payload"
-	"github.com/tapedeck/tapedeck/runner"
 	"github.com/tapedeck/tapedeck/store"
 	"github.com/tapedeck/tapedeck/view"
 )
@@ -186,47 +184,6 @@ func (e *Engine) start(ctx context.Context, t api.Task, resume bool) (api.Starte
 	return api.Started{}, tapedeck.Errorf(tapedeck.Unavailable, "session %s is constantly rewound by others", t.Session).WithHint("try again")
 }
 
-// prepareRun prepares the run of a task in a session. resume means that it must resume the
-// newest run of its thread.
-func (e *Engine) prepareRun(ctx context.Context, s *tapedeck.Session, t *api.Task, resume bool) (*run, error) {
-	f, err := e.findPredecessor(ctx, s, t.Thread, resume)
-	if t.Queued != "" && tapedeck.KindOf(err) == tapedeck.Invalid { // the run before was cancelled before its agent had begun
-		f, err = predecessor{lastLink: f.lastLink}, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	if t.Rewind != nil || t.Overwrite != nil {
-		f.lastLink = nil // that conversation has what they revert
-	}
-	f.quiet = f.quiet || t.Overwrite != nil && t.Overwrite.Context != nil
-	if f.instances, err = e.instances(ctx, s); err != nil {
-		return nil, err
-	}
-	agent, err := e.chooseAgent(t, s, &f, resume)
-	if err != nil {
-		return nil, err
-	}
-	if isDurable(agent) {
-		f.stopped = nil // the log has all that it must know
-		if !resume {
-			f.resumes = ""
-		}
-	}
-	if f.budget, err = budgetOf(agent, t); err != nil {
-		return nil, err
-	}
-	if err := e.prepare(ctx, s, t.Thread, agent, t.Config, &f); err != nil {
-		return nil, err
-	}
-	if err := e.addResumeContext(ctx, s, agent, &f); err != nil {
-		return nil, err
-	}
-	r := newRun(e, agent, *t, f)
-	r.gen, r.heard = s.Gen, s.Head // heard is for its opening
-	return r, r.prepareOpening(ctx)
-}
-
 // checkStart refuses what could not be stored as the session is now, before it looks further.
 func (e *Engine) checkStart(ctx context.Context, s *tapedeck.Session, t *api.Task) error {
 	if s.Closed {
@@ -261,52 +218,6 @@ func (e *Engine) checkUnused(ctx context.Context, t *api.Task) error {
 	if err == nil && used {
 		err = tapedeck.Errorf(tapedeck.Conflict, "session %s has a run %s already", t.Session, t.Invocation).WithHint("every run needs an id of its own")
 	}
-	return err
-}
-
-// prepare fills in what the agent needs to start: its folder, a new system text and
-// the link to its own conversation.
-func (e *Engine) prepare(ctx context.Context, s *tapedeck.Session, thread string, agent *Agent, config json.RawMessage, f *predecessor) (err error) {
-	if reason := reasonOf(agent.Available()); reason != "" {
-		return tapedeck.Errorf(tapedeck.Unavailable, "the agent %s cannot run here: %s", agent.Name, reason)
-	}
-	if err := checkConfig(agent, config); err != nil {
-		return err
-	}
-	if err := e.openFolder(s, agent, f); err != nil {
-		return err
-	}
-	if f.prompt, err = e.newPrompt(ctx, s, thread, agent, config); err != nil {
-		return err
-	}
-	f.link, err = e.link(ctx, s, thread, agent, f.lastLink)
-	return err
-}
-
-// checkConfig refuses a config that the agent cannot use.
-func checkConfig(agent *Agent, config json.RawMessage) error {
-	if c, ok := agent.Runner.(runner.Configurable); ok {
-		return c.CheckConfig(config)
-	}
-	return nil
-}
-
-// openFolder opens the folder of the agent: the one that the session has chosen, or its own.
-func (e *Engine) openFolder(s *tapedeck.Session, agent *Agent, f *predecessor) (err error) {
-	if agent.Folder == nil {
-		return nil
-	}
-	var chosen string
-	if len(agent.Folders) > 0 { // other agents do not look at the label
-		chosen = s.Labels[api.LabelFolder]
-	}
-	if chosen != "" && !slices.Contains(agent.Folders, chosen) {
-		return tapedeck.Errorf(tapedeck.Invalid, "the agent %s must not work in the folder %q, which the label %s of the session names", agent.Name, chosen, api.LabelFolder).
-			WithHint("it may work in: %s", strings.Join(agent.Folders, ", "))
-	}
-	e.foldersMu.RLock()
-	defer e.foldersMu.RUnlock()
-	f.folder, err = agent.Folder(s.ID, chosen)
 	return err
 }
 
@@ -346,7 +257,10 @@ func (e *Engine) begin(ctx context.Context, r *run, t api.Task, seen *tapedeck.S
 		return e.startedBefore(ctx, &t, done.First)
 	}
 	first := done.First + back.len()
-	r.offset, r.heard, r.upTo = first, first+int64(len(earlier(t.Messages))), done.Next
+	r.offset, r.upTo = first, done.Next
+	if r.asked == nil {
+		r.heard = first + int64(len(earlier(t.Messages)))
+	}
 	go r.drive()
 	started := api.Started{Session: t.Session, Invocation: r.in.ID, Status: tapedeck.StatusRunning, Offset: first}
 	if back != nil {

@@ -32,7 +32,7 @@ func (f *runFlags) register(c *cobra.Command) {
 	fl := c.Flags()
 	fl.StringVar(&f.task.Agent, "agent", "", "agent to use; list agents with: tapedeck agents (default: that of the session, otherwise the first)")
 	fl.StringVar(&f.task.Session, "session", "", "run in this `SESSION`")
-	fl.StringVar(&f.resume, "resume", "", "run in this `SESSION`; without a task, continue where its last run stopped")
+	fl.StringVar(&f.resume, "resume", "", "run in this `SESSION`; without a task, answer its last message, or continue where its last run stopped")
 	fl.StringVar(&f.copy, "copy", "", "run in a copy of this `SESSION`")
 	fl.StringVar(&f.toPoint, "to-point", "", pointUsage("with --copy, the last event to copy", "default: all"))
 	fl.StringVar(&f.overwrite, "overwrite", "", "run in this `SESSION`, in place of the events after --from-point")

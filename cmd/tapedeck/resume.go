@@ -16,7 +16,8 @@ func newResume(e *env) *cobra.Command {
 		Long: `Resume asks the agent to continue a run that was cancelled, was interrupted or
 failed, and prints what it does. The agent receives how the run ended, its todo list
 at that moment and, if it may not know it, the part of its last answer that you have
-seen. The optional text is your next message to the agent.
+seen. The optional text is your next message to the agent. Without it, a last message
+that nobody has answered is answered, whatever the run before it did.
 
 Resume uses the agent of the run. A run that another program wrote to the session
 can be resumed by that program, or here by the agent that --agent names.

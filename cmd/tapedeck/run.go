@@ -29,7 +29,8 @@ the conversation as it streams. With --json it prints one event per line. The
 session id goes to standard error.
 
 --session    run the task in this session
---resume     the same; without a task, the agent continues where its run stopped
+--resume     the same; without a task, the agent answers the last message, if nobody
+             has, or continues where its run stopped
 --copy       run the task in a copy of a session; --to-point N copies up to and
              including event N of its context
 --overwrite  run the task in a session; --from-point N reverts the events after

@@ -317,6 +317,38 @@ export const scenarios = {
     await run(world, "--resume", session)
     assert.deepEqual(pairs(await mainEvents(world, session)).slice(0, before.length), before)
   },
+  async "148, 208: --resume without a task answers a message that is last"(world) {
+    const answers = async (session, before) => {
+      const said = pairs(before).filter(([type]) => type !== "system_message")
+      const asked = world.model.requests.length
+      await run(world, "--resume", session)
+      const events = (await mainEvents(world, session)).filter((e) => e.event_type !== "system_message")
+      assert.deepEqual(pairs(events).slice(0, said.length), said)
+      assert.ok(events.slice(said.length).every((e) => e.event_type !== "user_message"), "no message is added")
+      assert.equal(events.at(-1).event_type, "assistant_message")
+      assert.deepEqual(world.model.requests[asked].filter((m) => m.role !== "system").map(plain), messagesOf(before).filter((m) => m.role !== "system").map(plain))
+    }
+    const session = await newSession(world)
+    const { id } = await world.repository.createInstance(session, "model")
+    await world.repository.appendEvent(id, "user_message", { role: "user", content: "Who are you?" })
+    await answers(session, await world.repository.getEvents(id))
+    const source = await shared(world)
+    const before = await mainEvents(world, source)
+    for (const n of [1, 6, 11]) {
+      await answers((await world.cli("copy", source, "--to-point", String(n))).stdout.trim(), before.slice(0, n + 1))
+      const whole = (await world.cli("copy", source)).stdout.trim()
+      await world.cli("overwrite", whole, "--from-point", String(n))
+      await answers(whole, before.slice(0, n + 1))
+    }
+  },
+  async "148: --resume of a run that was cut in two does not tell the agent"(world) {
+    const source = await shared(world)
+    for (const n of [2, 3, 4]) {
+      const { stdout } = await world.cli("copy", source, "--to-point", String(n))
+      await run(world, "--resume", stdout.trim())
+      assert.equal(world.model.requests.at(-1).at(-1).content, "Continue where you left off.")
+    }
+  },
   async "149, 209: --copy makes a session with the copied state"(world) {
     const source = await shared(world)
     const before = await mainEvents(world, source)
