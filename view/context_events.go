@@ -3,6 +3,7 @@ package view
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"math"
 	"slices"
 
@@ -22,10 +23,12 @@ const (
 // A ContextEvent is one step in the context of an instance's model: a message,
 // a tool call or its result.
 type ContextEvent struct {
-	Sequence   int             `json:"sequence_number"` // from 0, without gaps
+	ID         string          `json:"id,omitempty"`          // unique across sessions; the repository of contexts gives it
+	Instance   string          `json:"instance_id,omitempty"` // of the context; likewise
+	Sequence   int             `json:"sequence_number"`       // from 0, without gaps
 	Type       string          `json:"event_type"`
 	Content    json.RawMessage `json:"content"`
-	ToolCallID string          `json:"tool_call_id,omitempty"` // set for a call and a result
+	ToolCallID string          `json:"tool_call_id,omitempty"` // of a result; for the id of a call see [ContextEvent.CallID]
 	Offset     int64           `json:"offset"`                 // the event of the session that began the step
 	EndOffset  *int64          `json:"end_offset,omitempty"`   // the event that ended it; absent while it is not complete
 	CreatedAt  Time            `json:"created_at"`
@@ -33,6 +36,28 @@ type ContextEvent struct {
 	// MayChange means that the agent still works on it: its run is open, and the text, the
 	// arguments or the calls of the message may grow.
 	MayChange bool `json:"-"`
+}
+
+// CallID returns the id of the call that the event makes or answers, "" for a message.
+func (e *ContextEvent) CallID() string {
+	var d struct {
+		ID string `json:"id"`
+	}
+	if e.Type == CallEvent {
+		_ = json.Unmarshal(e.Content, &d) // other members do not matter
+	}
+	return cmp.Or(d.ID, e.ToolCallID)
+}
+
+// IDIn returns the id of the event, in the session of its context. It is the same as long as
+// the event is there. A copy of the event has another one. The ids of a context have the
+// order of their events.
+func (e *ContextEvent) IDIn(session string) string {
+	id := fmt.Sprintf("%s-%012d", session, e.Offset)
+	if e.Type == CallEvent {
+		id += "-call" // the message that makes it may begin with the same event
+	}
+	return id
 }
 
 // A ContextCut says that a fork or an overwrite cuts the log in the context of an agent:
@@ -49,13 +74,13 @@ type ContextCut struct {
 func CutContext(events []ContextEvent, last int) (first int64, uncalled []string) {
 	rest := events[last+1:]
 	asked := askedBefore(events[:last+1])
-	for len(rest) > 0 && rest[0].Type == CallEvent && asked[rest[0].ToolCallID] {
+	for len(rest) > 0 && rest[0].Type == CallEvent && asked[rest[0].CallID()] {
 		if end := rest[0].EndOffset; end != nil {
 			first = max(first, *end+1)
 		} else {
 			first = math.MaxInt64 // up to the event after the calls
 		}
-		uncalled, rest = append(uncalled, rest[0].ToolCallID), rest[1:]
+		uncalled, rest = append(uncalled, rest[0].CallID()), rest[1:]
 	}
 	for _, e := range rest {
 		switch {
@@ -216,7 +241,7 @@ func callSteps(k *ToolCall) (list []step) {
 }
 
 func callEvent(k *ToolCall) ContextEvent {
-	e := ContextEvent{Type: CallEvent, Content: k.Step.Call, ToolCallID: k.ContextID(), Offset: k.Offset, EndOffset: k.Made, CreatedAt: k.StartedAt}
+	e := ContextEvent{Type: CallEvent, Content: k.Step.Call, Offset: k.Offset, EndOffset: k.Made, CreatedAt: k.StartedAt}
 	if at := k.Step.Offset; at != nil {
 		e.Offset, e.EndOffset, e.CreatedAt = *at, at, *k.Step.At
 	}
@@ -225,7 +250,7 @@ func callEvent(k *ToolCall) ContextEvent {
 			ID        string `json:"id"`
 			Name      string `json:"name"`
 			Arguments string `json:"arguments"`
-		}{e.ToolCallID, k.Name, k.Arguments})
+		}{k.ContextID(), k.Name, k.Arguments})
 	}
 	return e
 }

@@ -119,7 +119,7 @@ func TestContextEventsKeepTheirNumbers(t *testing.T) {
 			}
 			for i, was := range before {
 				is := now[i]
-				if is.Type != was.Type || is.Offset != was.Offset || is.ToolCallID != was.ToolCallID {
+				if is.Type != was.Type || is.Offset != was.Offset || is.CallID() != was.CallID() {
 					t.Fatalf("after event %d, number %d became %+v, and was %+v", n, i, is, was)
 				}
 			}

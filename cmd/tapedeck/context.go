@@ -61,7 +61,7 @@ func contextLines(p terminal.Pen, v *api.Context) (lines []contextLine) {
 	calls, lineOf := map[string][]*view.ContextEvent{}, map[int]int{} // by id and by number
 	for i := range v.Events {
 		if e := &v.Events[i]; e.Type == view.CallEvent {
-			calls[e.ToolCallID] = append(calls[e.ToolCallID], e)
+			calls[e.CallID()] = append(calls[e.CallID()], e)
 		}
 	}
 	add := func(l contextLine) {

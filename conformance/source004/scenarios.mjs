@@ -181,6 +181,26 @@ export const scenarios = {
     const { session } = await started
     assert.equal((await mainEvents(world, session))[2].content.content, `Answer ${world.model.requests.length}.`)
   },
+  async "56-57, 61: each event has an id of its own and its instance; only a result has a tool_call_id"(world) {
+    const from = await filled(world)
+    const to = await empty(world)
+    await world.repository.copyEvents(from, to)
+    const all = [...(await world.repository.getEvents(from)), ...(await world.repository.getEvents(to))]
+    assert.equal(new Set(all.map((e) => e.id)).size, 2 * STEPS.length)
+    assert.deepEqual(all.map((e) => e.instance_id), all.map((_, n) => (n < STEPS.length ? from : to)))
+    for (const e of all) assert.equal("tool_call_id" in e, e.event_type === "tool_result")
+    const added = await world.repository.appendEvent(from, "user_message", { role: "user", content: "More." })
+    assert.equal(added.instance_id, from)
+    assert.deepEqual((await world.repository.getEvents(from)).at(-1), added)
+  },
+  async "33: the content of a result is any JSON"(world) {
+    for (const content of [{ rows: [1, 2.5, null] }, [{ type: "text", text: "r" }], 7, true, null, ""]) {
+      const id = await filled(world, STEPS.slice(0, 5))
+      const added = await world.repository.appendEvent(id, "tool_result", { tool_call_id: "c1", content })
+      assert.deepEqual(added.content, { tool_call_id: "c1", content })
+      assert.deepEqual((await world.repository.getEvents(id)).at(-1), added)
+    }
+  },
   async "10, 62: each event has a time"(world) {
     for (const e of await world.repository.getEvents(await filled(world))) assert.ok(!Number.isNaN(Date.parse(e.created_at)))
   },

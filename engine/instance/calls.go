@@ -164,11 +164,11 @@ func readCall(raw json.RawMessage) payload.ToolCall {
 	if d.Function != nil {
 		d.function = *d.Function
 	}
-	return payload.ToolCall{ID: d.ID, Type: "function", Function: payload.FunctionCall{Name: d.Name, Arguments: argumentsOf(d.Arguments)}}
+	return payload.ToolCall{ID: d.ID, Type: "function", Function: payload.FunctionCall{Name: d.Name, Arguments: textOf(d.Arguments)}}
 }
 
-// argumentsOf returns arguments as text. Some programs write them as JSON.
-func argumentsOf(raw json.RawMessage) string {
+// textOf returns arguments, or the answer of a tool, as text. Some programs write them as JSON.
+func textOf(raw json.RawMessage) string {
 	var text string
 	if len(raw) == 0 || json.Unmarshal(raw, &text) == nil {
 		return text

@@ -189,8 +189,8 @@ func TestCopiesOfOneID(t *testing.T) {
 		if got := call.Name + " " + answer.Content; got != []string{"Read a file", "Write done"}[n/3%2] {
 			t.Errorf("from %d on there is %s", n, got)
 		}
-		if call.ID != events[n+1].ToolCallID || events[n+1].ToolCallID != events[n+2].ToolCallID {
-			t.Errorf("call %s has the result of %s", events[n+1].ToolCallID, events[n+2].ToolCallID)
+		if call.ID != events[n+1].CallID() || call.ID != events[n+2].ToolCallID {
+			t.Errorf("call %s has the result of %s", call.ID, events[n+2].ToolCallID)
 		}
 	}
 	w.shows(to, append([]string{asks, calls, result}, rows(events[3:])...)...)

@@ -43,7 +43,16 @@ func (r *Repository) events(ctx context.Context, i *found) ([]view.ContextEvent,
 	if err != nil {
 		return nil, 0, err
 	}
-	return view.ContextEvents(s, i.Instance), s.At, nil
+	events := view.ContextEvents(s, i.Instance)
+	for n := range events {
+		i.identify(&events[n])
+	}
+	return events, s.At, nil
+}
+
+// identify gives a context event its ids.
+func (i *found) identify(e *view.ContextEvent) {
+	e.ID, e.Instance = e.IDIn(i.session), i.ID
 }
 
 // snapshot returns the whole thread of an instance as of an offset.
@@ -99,9 +108,10 @@ func (r *Repository) AppendEvent(ctx context.Context, of view.Ref, typ string, c
 	}
 	at, err := r.timeOf(ctx, i.session, done.First)
 	out := view.ContextEvent{Sequence: number, Type: typ, Content: s.content(), Offset: done.First, EndOffset: &done.First, CreatedAt: at}
-	if typ == view.CallEvent || typ == view.ResultEvent {
+	if typ == view.ResultEvent {
 		out.ToolCallID = s.ToolCallID
 	}
+	i.identify(&out)
 	return out, err
 }
 
@@ -263,7 +273,7 @@ func copies(events []view.ContextEvent, to *known) (steps []*step, err error) {
 	n := to.namer()
 	asked := map[string]bool{} // the ids of the calls that a copied message has and no tool_call yet
 	for _, e := range events {
-		s := &step{Type: e.Type, ToolCallID: e.ToolCallID}
+		s := &step{Type: e.Type, ToolCallID: e.CallID()}
 		if err := s.read(e.Content); err != nil {
 			return nil, err
 		}

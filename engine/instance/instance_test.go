@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -302,6 +300,10 @@ func TestContentIsKept(t *testing.T) {
 		`tool_call {"id":"c1","name":"Read","arguments":"{}","at":1.50}`,
 		`tool_result {"tool_call_id":"c1","content":null,"is_error":false}`,
 		`tool_result {"tool_call_id":"c2","content":""}`,
+		`tool_call {"id":"c3","name":"Read","arguments":{}}`,
+		`tool_result {"tool_call_id":"c3","content":{"rows":[1,2.50],"next":null}}`,
+		`tool_call {"id":"c4","name":"Read","arguments":{}}`,
+		`tool_result {"tool_call_id":"c4","content":[{"type":"text","text":"r"}]}`,
 		`assistant_message {"role":"assistant","content":""}`,
 	}
 	for n := range steps {
@@ -317,33 +319,12 @@ func TestContentIsKept(t *testing.T) {
 		w.shows(i, steps[:n+1]...)
 	}
 	w.add(i, steps...)
-	for range 2 { // the second copy has other ids
+	for range 2 {
 		if _, err := w.CopyEvents(t.Context(), i, to, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
-	events, err := w.GetEvents(t.Context(), to, len(steps))
-	if err != nil || len(events) != len(steps) {
-		t.Fatalf("%d events, %v", len(events), err)
-	}
-	first, second := events[3].ToolCallID, events[2].ToolCallID
-	named := strings.NewReplacer(`"c1"`, strconv.Quote(first), `"c2"`, strconv.Quote(second))
-	var want []any
-	for _, one := range steps {
-		_, content, _ := strings.Cut(named.Replace(one), " ")
-		var v any
-		if err := json.Unmarshal([]byte(content), &v); err != nil {
-			t.Fatal(err)
-		}
-		want = append(want, v)
-	}
-	for n, e := range events {
-		var got any
-		if err := json.Unmarshal(e.Content, &got); err != nil || !reflect.DeepEqual(got, want[n]) {
-			t.Errorf("copied as %s, want %v (%v)", e.Content, want[n], err)
-		}
-	}
-	w.shows(to, append(slices.Clone(steps), rows(events)...)...)
+	w.shows(to, append(slices.Clone(steps), steps...)...)
 }
 
 // A message and its calls are divided at each number, also if the log has them together, as

@@ -155,7 +155,7 @@ func knownFrom(s *view.Snapshot, i *found) *known {
 	k.events = len(events)
 	for n := range events {
 		e := &events[n]
-		id := e.ToolCallID
+		id := e.CallID()
 		c := k.calls[id]
 		switch {
 		case id == "":

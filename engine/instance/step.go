@@ -3,6 +3,7 @@ package instance
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -34,7 +35,7 @@ var roles = map[string]string{
 func (s *step) read(content json.RawMessage) error {
 	var d struct {
 		Role       string            `json:"role"`
-		Content    *string           `json:"content"`
+		Content    json.RawMessage   `json:"content"`
 		ToolCalls  []json.RawMessage `json:"tool_calls"`
 		ID         string            `json:"id"`
 		ToolCallID string            `json:"tool_call_id"`
@@ -44,11 +45,12 @@ func (s *step) read(content json.RawMessage) error {
 		return tapedeck.Errorf(tapedeck.Invalid, "there is no event type %.100q", s.Type).
 			WithHint("types are system_message, user_message, assistant_message, tool_call and tool_result")
 	}
-	if err := json.Unmarshal(content, &d); err != nil {
-		return s.shapeError(content, err)
+	err := json.Unmarshal(content, &d)
+	if err == nil {
+		err = s.readText(d.Content)
 	}
-	if d.Content != nil {
-		s.text = *d.Content
+	if err != nil {
+		return s.shapeError(content, err)
 	}
 	id := d.ToolCallID
 	switch s.Type {
@@ -68,6 +70,21 @@ func (s *step) read(content json.RawMessage) error {
 	}
 	s.keep(content)
 	return nil
+}
+
+// readText reads the member content. That of a message is a string. A tool may answer with
+// any JSON: then its text, which models get, is that JSON.
+func (s *step) readText(raw json.RawMessage) error {
+	if s.Type == view.ResultEvent || raw == nil {
+		s.text = textOf(raw)
+		return nil
+	}
+	err := json.Unmarshal(raw, &s.text) // null leaves it empty
+	var shape *json.UnmarshalTypeError
+	if errors.As(err, &shape) {
+		shape.Field = "content"
+	}
+	return err
 }
 
 // keep keeps the content as it was given, if the plain one does not say all of it. The role
