@@ -49,7 +49,7 @@ func (f *runFlags) check(c *cobra.Command, args []string) (err error) {
 		return err
 	}
 	if len(args) > 1 || len(args) == 1 && strings.TrimSpace(args[0]) == "" || len(args) == 0 && f.resume == "" {
-		return usageError(`%s takes one task, in quotes; see: tapedeck run --help`, c.CommandPath())
+		return f.noTask(c, len(args))
 	}
 	if len(args) == 1 {
 		f.task.Text = args[0]
@@ -73,6 +73,19 @@ func (f *runFlags) check(c *cobra.Command, args []string) (err error) {
 	f.from, err = readPoint(c, "from-point", f.fromPoint, f.instance)
 	f.to.thread, f.from.thread, f.from.within, f.from.reverts = f.task.Thread, f.task.Thread, f.task.Thread, true
 	return err
+}
+
+// noTask is the error for a run without a task, or with several.
+func (f *runFlags) noTask(c *cobra.Command, given int) error {
+	hint := "see: tapedeck run --help"
+	switch {
+	case given > 0:
+	case f.copy != "":
+		hint = "to copy without a task: tapedeck copy " + f.copy
+	case f.overwrite != "":
+		hint = "to overwrite without a task: tapedeck overwrite " + f.overwrite + " --from-point " + cmp.Or(f.fromPoint, "N")
+	}
+	return usageError(`%s takes one task, in quotes; %s`, c.CommandPath(), hint)
 }
 
 // checkSessions checks the flags that take a session. Without its id, such a flag takes the
