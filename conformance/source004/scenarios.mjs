@@ -242,6 +242,17 @@ export const scenarios = {
       assert.deepEqual(pairs(await world.repository.getEvents(id)), before.slice(0, n + 1), `after ${n}`)
     }
   },
+  async "93, 117: a context of more than 10,000 messages can be shortened"(world) {
+    const session = await newSession(world)
+    const { id } = await world.repository.createInstance(session, "coder")
+    await world.repository.appendEvent(id, "user_message", { role: "user", content: "First." })
+    const message = (n) => ({ type: "message.added", data: { message: { id: `m${n}`, role: "user", content: `${n}` } } })
+    for (let n = 0; n < 20_000; n += 500) await world.repository.call("POST", `/sessions/${session}/events`, Array.from({ length: 500 }, (_, k) => message(n + k)))
+    await assert.rejects(world.repository.getEvents(id), /more than 10000 messages/)
+    assert.equal(await world.repository.deleteEventsAfter(id, 19_990), 10)
+    assert.equal(await world.repository.deleteEventsAfter(id, 2), 19_988)
+    assert.deepEqual((await world.repository.getEvents(id)).map((e) => e.content.content), ["First.", "0", "1"])
+  },
   async "94, 116: events are copied up to each number"(world) {
     const from = await filled(world)
     for (let n = 0; n < 8; n++) {

@@ -56,7 +56,7 @@ func TestCollidingCallsAreRefused(t *testing.T) {
 
 const asks2 = `assistant_message {"role":"assistant","content":"","tool_calls":[{"id":"c2","type":"function","function":{"name":"Read","arguments":"{}"}}]}`
 
-// turns are the turns of a model that numbers its calls anew in each: with other arguments,
+// turns are the turns of a model that numbers its calls from the start in each: with other arguments,
 // with the same, without a message that has the call, and with arguments that were mended.
 var turns = []string{
 	user, asks, calls, result, answer,

@@ -207,7 +207,7 @@ func (r *Repository) DeleteEventsAfter(ctx context.Context, of view.Ref, sequenc
 	if err != nil {
 		return 0, api.Rewound{}, err
 	}
-	events, head, err := r.events(ctx, &i)
+	events, head, err := r.outline(ctx, &i)
 	if sequence = max(sequence, -1); err != nil || sequence+1 >= len(events) {
 		return 0, api.Rewound{}, err
 	}

@@ -43,6 +43,7 @@ type Repository struct {
 	keeper keeper
 
 	searching chan struct{} // held while somebody looks through the list of sessions, so that it is one at a time
+	outlining chan struct{} // likewise, while a long context is outlined
 
 	// A writer holds one of these, chosen by session, because it reads the context
 	// before it appends.
@@ -51,7 +52,7 @@ type Repository struct {
 
 // New returns a repository that uses an engine, and the views and sessions of the same store.
 func New(e verbs, v views, s sessions) *Repository {
-	r := &Repository{verbs: e, views: v, log: s, searching: make(chan struct{}, 1)}
+	r := &Repository{verbs: e, views: v, log: s, searching: make(chan struct{}, 1), outlining: make(chan struct{}, 1)}
 	for i := range r.writing {
 		r.writing[i] = make(chan struct{}, 1)
 	}
