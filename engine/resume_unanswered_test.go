@@ -95,7 +95,7 @@ func TestResumeAnswersTheLastMessage(t *testing.T) {
 				if got, want := w.texts("s"), strings.TrimSpace(before+" yes"); tt.want != " | mute" && got != want {
 					t.Errorf("the thread has %q, want %q", got, want)
 				}
-				w.must(w.Engine.Shutdown(context.Background()))
+				w.must(w.Shutdown(context.Background()))
 			})
 		})
 	}

@@ -29,7 +29,7 @@ func (r *Repository) GetEvents(ctx context.Context, of view.Ref, from int) ([]vi
 	if err != nil {
 		return nil, 0, err
 	}
-	events, _, err := r.events(ctx, &i)
+	events, err := r.events(ctx, &i)
 	next := slices.IndexFunc(events, func(e view.ContextEvent) bool { return e.MayChange })
 	if next < 0 {
 		next = len(events)
@@ -37,17 +37,17 @@ func (r *Repository) GetEvents(ctx context.Context, of view.Ref, from int) ([]vi
 	return events[min(max(from, 0), len(events)):], next, err
 }
 
-// events returns the context of an instance, and the offset as of which it is.
-func (r *Repository) events(ctx context.Context, i *found) ([]view.ContextEvent, int64, error) {
+// events returns the context of an instance.
+func (r *Repository) events(ctx context.Context, i *found) ([]view.ContextEvent, error) {
 	s, err := r.snapshot(ctx, i, -1)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	events := view.ContextEvents(s, i.Instance)
 	for n := range events {
 		i.identify(&events[n])
 	}
-	return events, s.At, nil
+	return events, nil
 }
 
 // identify gives a context event its ids.
@@ -246,7 +246,7 @@ func (r *Repository) CopyEvents(ctx context.Context, source, target view.Ref, up
 	if err != nil {
 		return 0, err
 	}
-	events, _, err := r.events(ctx, &from)
+	events, err := r.events(ctx, &from)
 	if err != nil {
 		return 0, err
 	}
