@@ -152,7 +152,7 @@ type Answered struct {
 // if no run has got it.
 type Resume struct {
 	Session string           `json:"-"`
-	Text    string           `json:"task,omitempty"`   // the words of the user; without it, "Continue where you left off."
+	Text    string           `json:"task,omitempty"`   // the words of the user; without it, the message that nobody has answered, otherwise "Continue where you left off."
 	Agent   string           `json:"agent,omitempty"`  // the agent; by default that of the run, or that of the session if the run has none
 	Thread  string           `json:"thread,omitempty"` // without it "main"
 	Config  json.RawMessage  `json:"config,omitempty"` // see [Task]
