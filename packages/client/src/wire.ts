@@ -292,6 +292,8 @@ export type ContextCut = {
 };
 
 export type ContextEvent = {
+  id?: string;
+  instance_id?: string;
   sequence_number: number;
   event_type: "system_message" | "user_message" | "assistant_message" | "tool_call" | "tool_result";
   content: Json;

@@ -1,1 +1,0 @@
-import{Tt as e}from"./index-DHBtBzvE.js";import{a as t,n}from"./jsx-runtime-Wy9s6hX0.js";var r=t(n(),1);function i(t,n,i){let a=(0,r.useRef)({about:n,connected:i});(0,r.useEffect)(()=>{let r=a.current.about!==n,o=i&&!a.current.connected;a.current={about:n,connected:i};for(let n of t)n.error&&(r||o&&n.error instanceof e&&n.error.kind===`unreachable`)&&n.reset()})}export{i as t};
