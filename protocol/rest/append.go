@@ -73,7 +73,7 @@ func expected(r *http.Request) (*int64, error) {
 
 // appendGiven appends what was read. What is in the form of the six channels is translated
 // for a state of the session, which another append may change meanwhile: two first events of
-// an agent would both begin its run. Then it is translated anew.
+// an agent would both begin its run. Then it is translated again.
 func (h *handler) appendGiven(ctx context.Context, a tapedeck.Append, in *events) (tapedeck.Appended, error) {
 	const attempts = 50
 	for i := 0; ; i++ {

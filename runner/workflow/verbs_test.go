@@ -71,7 +71,7 @@ func TestFailedWorkflowIsResumed(t *testing.T) {
 	}
 }
 
-// TestSecondWorkflowOfASession: each workflow of a session asks its agents anew, whatever their
+// TestSecondWorkflowOfASession: each workflow of a session asks its agents again, whatever their
 // threads have from before: the tasks of an earlier workflow that were done, that failed or
 // were stopped, and what others did there.
 func TestSecondWorkflowOfASession(t *testing.T) {

@@ -451,6 +451,7 @@ class WorkflowActivation(TypedDict):
     index: NotRequired[int]
     count: NotRequired[int]
     thread: NotRequired[str]
+    compensates: NotRequired[str]
     attempt: NotRequired[int]
     waits: NotRequired[list[WorkflowWait]]
     variables: NotRequired[dict[str, Any]]

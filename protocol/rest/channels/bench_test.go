@@ -32,8 +32,9 @@ func BenchmarkRow(b *testing.B) {
 	})
 	b.Run("piece", func(b *testing.B) {
 		b.ReportAllocs()
-		for ok := true; b.Loop(); {
-			if buf, ok = r.AppendChunk(buf[:0], rec, 17); !ok {
+		for b.Loop() {
+			row, ok := r.AppendChunk(buf[:0], rec, 17)
+			if buf = row; !ok {
 				b.Fatal("it is not understood")
 			}
 		}

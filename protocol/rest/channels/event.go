@@ -53,9 +53,10 @@ func parse(raw []byte) (*event, error) {
 	if err := eachMember(raw, e.set); err != nil {
 		return nil, err
 	}
-	if e.Channel == "" {
+	switch e.Channel {
+	case "":
 		e.Channel = channelOfType(e.Type)
-	} else if e.Channel == agentChannel {
+	case agentChannel:
 		e.Channel = tapedeck.ChannelAgentState
 	}
 	if inner := e.Data; e.isEnvelope() {
