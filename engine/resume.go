@@ -51,9 +51,9 @@ func (e *Engine) withoutText(ctx context.Context, s *tapedeck.Session, t api.Tas
 	return t, asked, nil
 }
 
-// unanswered returns the last message of a thread, if it is one of the user that no run of
-// the thread has got: its run was cut off, or a program has appended it. A run whose state
-// is in the log continues with all of it, so there is none for it.
+// unanswered returns the last message of a thread if it is a user's and no run of the thread
+// has got it: a cut has reverted its run, or a program has appended it. It returns nil for a
+// run whose state is in the log, because that continues with all messages.
 func (e *Engine) unanswered(ctx context.Context, s *tapedeck.Session, thread string) (*view.Message, error) {
 	now, err := e.views.Snapshot(ctx, s.ID, view.Query{At: new(s.Head), Thread: thread, Limit: 1})
 	if err != nil || len(now.Messages) == 0 {

@@ -99,8 +99,8 @@ func (w *walker) wakeThrower() bool {
 	return false
 }
 
-// wentOn reports whether an activation is that of an event whose token does not wait for the
-// compensation. The event is entered again for that, without a flow.
+// wentOn reports whether an activation of an event that throws compensation has only its
+// handlers: the token of the event did not wait for them, and is at later elements.
 func (w *walker) wentOn(a *view.WorkflowActivation) bool {
 	n := w.node(a)
 	return a.Trigger != nil && n != nil && n.ThrowsCompensation()

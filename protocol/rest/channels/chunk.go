@@ -99,7 +99,7 @@ func (e *pieceEvent) threadName() []byte {
 	return e.thread
 }
 
-// members has the members of an object, whose names come once.
+// members has the members of an object. No two of them have the same name.
 type members struct {
 	list [12]struct{ name, value []byte }
 	n    int
